@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+# Makefile - builds weft and runs its proofs. `make help` lists the targets.
+#
+# Objects and results live under build/<mode>/; modes differ in flags only, so they can stand
+# side by side. Nothing is written outside build/ but bench/results/.
+
+MODE ?= release
+MODES := release debug hard asan tsan
+ifeq ($(filter $(MODE),$(MODES)),)
+$(error MODE=$(MODE) is unknown; it is one of: $(MODES))
+endif
+
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' '$(1)' '$(2)')
+
+# --- Compiler ---------------------------------------------------------------------------------
+# TSan needs clang: gcc's runtime ends at about eight thousand fibers.
+
+ifeq ($(origin CC),default)
+CC := $(if $(filter tsan,$(MODE)),clang,gcc)
+endif
+PKG_CONFIG ?= pkg-config
+
+CFLAGS_release := -O2 -g
+CFLAGS_debug := -O0 -g -fno-omit-frame-pointer -DWEFT_DEBUG
+CFLAGS_hard := -O1 -g -fno-omit-frame-pointer -DWEFT_DEBUG -DWEFT_HARD -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -DWEFT_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=undefined
+CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -DWEFT_DEBUG -fsanitize=thread
+LDFLAGS_asan := -fsanitize=address,undefined
+LDFLAGS_tsan := -fsanitize=thread
+
+WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wwrite-strings -Wstrict-prototypes \
+  -Wmissing-prototypes -Wold-style-definition -Wundef -Wvla -Werror=implicit-function-declaration \
+  -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=return-type -Werror=vla
+ifeq ($(WERROR),1)
+WARN += -Werror
+endif
+
+# The module is opened by dlopen and holds a few bytes of thread-local state: initial-exec makes
+# each access one instruction, and the loader keeps room for it.
+BASE := -std=c11 -Icsrc -Icsrc/include -fPIC -fvisibility=hidden -fstack-clash-protection \
+  -ftls-model=initial-exec
+COMPILE = $(CC) $(BASE) $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS) -MMD -MP
+LINK = $(CC) $(CFLAGS_$(MODE)) $(CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS)
+
+# --- Sources ----------------------------------------------------------------------------------
+# One context switch per ABI; SWITCH=ucontext takes the portable one where a fast one exists.
+
+B := build/$(MODE)$(if $(SWITCH),-$(SWITCH))
+ARCH ?= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+ifneq ($(wildcard csrc/platform/switch_$(ARCH).S),)
+SWITCH ?= $(ARCH)
+endif
+SWITCH ?= ucontext
+ASM_SRC := $(wildcard csrc/platform/switch_$(SWITCH).S)
+SWITCH_SRC := $(wildcard csrc/platform/switch_$(SWITCH).c)
+
+CORE_SRC := $(filter-out csrc/platform/switch_%,$(wildcard csrc/base/*.c csrc/platform/*.c csrc/core/*.c)) \
+  $(SWITCH_SRC)
+CORE_OBJ := $(CORE_SRC:%.c=$(B)/obj/%.o) $(ASM_SRC:%.S=$(B)/obj/%.o)
+BIND_SRC := $(wildcard csrc/lua/*.c)
+BIND_OBJ_54 := $(BIND_SRC:%.c=$(B)/obj/lua5.4/%.o)
+BIND_OBJ_JIT := $(BIND_SRC:%.c=$(B)/obj/luajit/%.o)
+
+# spec/c/*_lua54_spec.c and *_luajit_spec.c are programs with that VM and the binding inside;
+# every other *_spec.c links the C library alone. spec/c/support/*.c goes into all of them.
+UNIT_SRC := $(wildcard spec/c/*_spec.c)
+UNIT_54 := $(patsubst %.c,$(B)/%,$(filter %_lua54_spec.c,$(UNIT_SRC)))
+UNIT_JIT := $(patsubst %.c,$(B)/%,$(filter %_luajit_spec.c,$(UNIT_SRC)))
+UNIT_C := $(patsubst %.c,$(B)/%,$(filter-out %_lua54_spec.c %_luajit_spec.c,$(UNIT_SRC)))
+SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(wildcard spec/c/support/*.c))
+
+LIB := $(B)/libweft.a
+MODULE_54 := $(B)/lua5.4/weft/core.so
+MODULE_JIT := $(B)/luajit/weft/core.so
+
+# --- What people ask for ----------------------------------------------------------------------
+
+.PHONY: all lib lua5.4 luajit units help demo test bench test-aarch64 lint layers format \
+  asan tsan hard valgrind setup install clean tools
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: lib lua5.4 luajit
+lib: $(LIB)
+lua5.4: $(MODULE_54)
+luajit: $(MODULE_JIT)
+units: $(UNIT_C) $(UNIT_54) $(UNIT_JIT)
+
+help:
+	@echo 'weft: gameplay routines that may wait anywhere, for Lua 5.4 and LuaJIT'
+	@echo
+	@echo '  make              both modules and the C library (also: lib, lua5.4, luajit, units)'
+	@echo '  make demo         run a headless skirmish and print what happened'
+	@echo '  make test         everything that must pass; PART=pattern for some of it'
+	@echo '  make bench        the bench table; ROWS=pattern for some of it'
+	@echo '  make test-aarch64 the C units for aarch64, cross-compiled, under qemu'
+	@echo '  make lint         luacheck, shellcheck, clang-format, the layers'
+	@echo '  make format       let clang-format lay the C files out'
+	@echo '  make hard         C units of the hostile build: tiny limits, checks at each step'
+	@echo '  make asan         C units and specs under AddressSanitizer and UBSan'
+	@echo '  make tsan         C units under ThreadSanitizer (clang)'
+	@echo '  make valgrind     C units and some specs under Valgrind'
+	@echo '  make setup        install what is missing, from Debian packages'
+	@echo '  make install      into PREFIX=/usr/local; the command becomes weft'
+	@echo '  make clean        remove build/'
+	@echo '  make help         this page'
+	@echo
+	@echo '  MODE=release|debug|hard|asan|tsan   flags; outputs go to build/MODE/'
+	@echo '  SWITCH=ucontext   the portable context switch instead of the one of this CPU'
+	@echo '  V=1               show the commands       WERROR=1  warnings are errors'
+
+demo:
+	@scripts/setup demo
+	@$(MAKE) --no-print-directory lua5.4 luajit
+	@scripts/weft exec examples/skirmish.lua
+
+test:
+	@scripts/setup test
+	@set -f; scripts/test $(PART)
+
+bench:
+	@scripts/setup bench
+	@ROWS='$(ROWS)' bench/run
+
+test-aarch64:
+	@scripts/test-aarch64
+
+hard asan tsan valgrind:
+	@scripts/setup test
+	@scripts/test '*$@*'
+
+lint:
+	@scripts/setup test
+	@scripts/test 'lint*'
+
+layers:
+	@scripts/layers
+
+setup:
+	@scripts/setup demo test bench
+
+# The same layout as here, so that scripts/weft finds everything from its own place.
+PREFIX ?= /usr/local
+HOME_DIR = $(DESTDIR)$(PREFIX)/lib/weft
+install: all
+	install -d $(HOME_DIR)/scripts $(HOME_DIR)/lua/weft $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include
+	install scripts/weft $(HOME_DIR)/scripts/weft
+	install -m 644 lua/weft/*.lua $(HOME_DIR)/lua/weft/
+	install -D -m 644 $(MODULE_54) $(HOME_DIR)/build/release/lua5.4/weft/core.so
+	install -D -m 644 $(MODULE_JIT) $(HOME_DIR)/build/release/luajit/weft/core.so
+	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libweft.a
+	install -m 644 csrc/include/weft.h csrc/include/weft_ffi.h $(DESTDIR)$(PREFIX)/include/
+	ln -sf ../lib/weft/scripts/weft $(DESTDIR)$(PREFIX)/bin/weft
+
+clean:
+	rm -rf build
+
+FORMATTED = $(wildcard csrc/*/*.[ch] spec/c/*.[ch] spec/c/support/*.[ch] bench/c/*.[ch])
+format:
+	clang-format -i $(FORMATTED)
+
+# --- How it is done ---------------------------------------------------------------------------
+
+tools:
+	@scripts/setup build
+
+$(B)/obj/%.o: %.c Makefile | tools
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -c $< -o $@
+
+$(B)/obj/%.o: %.S Makefile | tools
+	$(call say,AS,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -c $< -o $@
+
+$(B)/obj/lua5.4/%.o: %.c Makefile | tools
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $$($(PKG_CONFIG) --cflags lua5.4) -c $< -o $@
+
+$(B)/obj/luajit/%.o: %.c Makefile | tools
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $$($(PKG_CONFIG) --cflags luajit) -c $< -o $@
+
+# Made anew each time, so that an object whose source is gone does not live on.
+$(LIB): $(CORE_OBJ)
+	$(call say,AR,$@)
+	@mkdir -p $(@D) && rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+# The interpreter that opens the module brings Lua's symbols: liblua is not linked.
+$(MODULE_54): $(BIND_OBJ_54) $(CORE_OBJ)
+$(MODULE_JIT): $(BIND_OBJ_JIT) $(CORE_OBJ)
+$(MODULE_54) $(MODULE_JIT):
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -shared -Wl,-z,relro -Wl,-z,noexecstack $^ -lm -pthread -o $@
+
+$(UNIT_C): $(B)/%: $(B)/obj/%.o $(SUPPORT_OBJ) $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $^ -lcmocka -lm -pthread -o $@
+
+$(UNIT_54): $(B)/%: $(B)/obj/lua5.4/%.o $(SUPPORT_OBJ) $(BIND_OBJ_54) $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs lua5.4) -lcmocka -lm -pthread -o $@
+
+$(UNIT_JIT): $(B)/%: $(B)/obj/luajit/%.o $(SUPPORT_OBJ) $(BIND_OBJ_JIT) $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs luajit) -lcmocka -lm -pthread -o $@
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

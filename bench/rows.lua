@@ -1,0 +1,197 @@
+-- SPDX-License-Identifier: MIT
+-- rows.lua - what the bench measures: groups of sides that run in turn, and the rows of the table
+-- that each group gives.
+--
+-- A side is a program that checks its work and then prints "key number" lines. A row compares one
+-- key of our side with the same key of a peer. `bar` is the highest ratio that is good enough,
+-- `limit` the highest value; a row with neither is reported only.
+
+local vms = { "lua5.4", "luajit" }
+local groups = {}
+
+local function add(group) groups[#groups + 1] = group end
+
+-- A Lua program of bench/lua on a VM.
+local function script(vm, program, ...)
+  return { vm = vm, program = "bench/lua/" .. program .. ".lua", args = { ... } }
+end
+
+-- A program of build/bench.
+local function binary(program, ...)
+  return { program = "build/bench/" .. program, args = { ... } }
+end
+
+local function needing(what, side)
+  side.needs = what
+  return side
+end
+
+local function thousands(n)
+  return (tostring(n):reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
+end
+
+local function routines(n) return thousands(n) .. (n == 1 and " routine" or " routines") end
+
+-- Routines that resume and wait in creation order: plain coroutines, then what others made.
+local function ordered(vm, n)
+  local jit = vm == "luajit"
+  local name = "resume+wait in order, " .. routines(n)
+  local group = {
+    sides = {
+      weft = script(vm, "resume", "weft", "ordered", n),
+    },
+    rows = {},
+  }
+  local function peer(label, side, bar)
+    group.sides[label] = side
+    group.rows[#group.rows + 1] = { name = name, vm = vm, peer = label, bar = bar }
+  end
+  -- One routine costs an almost empty tick: that is told, not judged.
+  local bar = n > 1 and (jit and 1 or 0.75) or nil
+  peer("plain loop", script(vm, "resume", "plain", "ordered", n), bar)
+  if n >= 100 and n <= 10000 then
+    peer("cqueues", needing("cqueues", script(vm, "loops", "cqueues", n)), 0.2)
+    peer("cqueues, no timer", needing("cqueues", script(vm, "loops", "cqueues-bare", n)))
+    peer("luv timers", needing("luv", script(vm, "loops", "luv", n)), 0.2)
+    if jit then
+      peer("Tarantool", needing("tarantool", script("tarantool", "tarantool", "compact", n)), 0.35)
+    end
+  end
+  add(group)
+end
+
+local function shuffled(vm, n)
+  add {
+    sides = {
+      weft = script(vm, "resume", "weft", "shuffled", n),
+      ["plain loop"] = script(vm, "resume", "plain", "shuffled", n),
+    },
+    rows = { {
+      name = "resume+wait shuffled, " .. routines(n), vm = vm, peer = "plain loop",
+      bar = vm == "luajit" and 0.7 or 0.6,
+    } },
+  }
+end
+
+local function pinned(vm, how, n)
+  add {
+    sides = {
+      weft = script(vm, "pinned", how, n),
+      Tarantool = needing("tarantool", script("tarantool", "tarantool", "pinned", n)),
+    },
+    rows = { {
+      name = "pinned wait in " .. how .. ", " .. routines(n), vm = vm, peer = "Tarantool",
+      bar = 0.8,
+    } },
+  }
+end
+
+for _, vm in ipairs(vms) do
+  for _, n in ipairs { 1, 100, 1000, 10000, 100000 } do ordered(vm, n) end
+end
+for _, vm in ipairs(vms) do
+  for _, n in ipairs { 10000, 100000 } do shuffled(vm, n) end
+end
+for _, vm in ipairs(vms) do
+  for _, n in ipairs { 100, 1000, 10000 } do pinned(vm, "sort", n) end
+  pinned(vm, "gsub", 1000)
+end
+
+for _, vm in ipairs(vms) do
+  add {
+    runs = 5,
+    agree = { "digest", "wakes" },
+    sides = {
+      weft = script(vm, "sleepers", "weft", 100000),
+      ["Lua heap scheduler"] = script(vm, "sleepers", "heap", 100000),
+    },
+    rows = { {
+      name = "100,000 sleepers, 10 minutes", vm = vm, peer = "Lua heap scheduler", key = "ms",
+      bar = vm == "luajit" and 0.5 or 0.2,
+    } },
+  }
+end
+
+for _, vm in ipairs(vms) do
+  add {
+    runs = 3,
+    sides = {
+      weft = script(vm, "memory", "weft", 100000),
+      ["plain coroutine"] = script(vm, "memory", "plain", 100000),
+    },
+    rows = { {
+      name = "resident bytes per sleeper, of 100,000", vm = vm, peer = "plain coroutine",
+      key = "bytes", limit = vm == "luajit" and 650 or 1300,
+    } },
+  }
+end
+
+for _, vm in ipairs(vms) do
+  add {
+    sides = {
+      weft = script(vm, "start", "weft"),
+      ["coroutine.wrap"] = script(vm, "start", "wrap"),
+    },
+    rows = { {
+      name = "start+finish of a short routine", vm = vm, peer = "coroutine.wrap", bar = 0.8,
+    } },
+  }
+end
+
+for _, n in ipairs { 2, 1000, 10000, 100000 } do
+  add {
+    sides = {
+      weft = binary("switch", n),
+      ["boost jump_fcontext"] = needing("boost", binary("boost-switch", n)),
+    },
+    rows = { {
+      name = "native switch, " .. thousands(n) .. " fibers", vm = "C",
+      peer = "boost jump_fcontext", bar = 1.1,
+    } },
+  }
+end
+
+add {
+  sides = {
+    weft = binary("pooled"),
+    ["boost pooled fiber"] = needing("boost", binary("boost-pooled")),
+  },
+  rows = { {
+    name = "start+finish of a pooled fiber", vm = "C", peer = "boost pooled fiber", bar = 0.5,
+  } },
+}
+
+add {
+  runs = 1,
+  sides = { weft = binary("allocations") },
+  rows = { {
+    name = "C heap operations in a million operations", vm = "C", key = "allocations", limit = 0,
+    unit = "",
+  } },
+}
+
+for _, n in ipairs { 1000, 10000, 100000, 1000000 } do
+  local rows = {}
+  for i, what in ipairs { "arm", "cancel", "expire" } do
+    rows[i] = {
+      name = ("heap %s, %s"):format(i == 1 and what or what .. "+arm", thousands(n)), vm = "C",
+      peer = "bare 4-ary heap", key = what, bar = 1.25, unit = "ns",
+    }
+  end
+  add {
+    runs = n < 1000000 and 7 or 3,
+    sides = { weft = binary("heap", n), ["bare 4-ary heap"] = binary("heap-bare", n) },
+    rows = rows,
+  }
+end
+
+return {
+  groups = groups,
+  -- How to find out whether a peer is there (%s is the VM), and what brings it.
+  peers = {
+    cqueues = { probe = [[%s -e 'require "cqueues"']], package = "lua-cqueues" },
+    luv = { probe = [[%s -e 'require "luv"']], package = "lua-luv" },
+    tarantool = { probe = "command -v tarantool", package = "tarantool" },
+    boost = { probe = "test -x build/bench/boost-switch", package = "libboost-context-dev" },
+  },
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** posts.c - the queue of posts.h.
+*/
+#include "core/posts.h"
+
+#include "platform/system.h"
+
+#define FIRST_SIZE 16
+
+weft_status weft__posts_init(weft__posts *posts)
+{
+  *posts = (weft__posts){0};
+  return weft__mutex_init(&posts->lock);
+}
+
+void weft__posts_fini(weft__posts *posts)
+{
+  for (int i = 0; i < 2; i++) weft__free(posts->queues[i].items);
+  weft__mutex_fini(&posts->lock);
+}
+
+static weft_status grow(weft__post_queue *queue)
+{
+  if (queue->count >= WEFT_MAX_POSTS) return WEFT_FULL;
+  uint32_t size = queue->size ? queue->size * 2 : FIRST_SIZE;
+  weft__post *items = weft__calloc(size, sizeof *items);
+  if (!items) return WEFT_NOMEM;
+  for (uint32_t i = 0; i < queue->count; i++)
+    items[i] = queue->items[(queue->head + i) & (queue->size - 1)];
+  weft__free(queue->items);
+  queue->items = items;
+  queue->head = 0;
+  queue->size = size;
+  return WEFT_OK;
+}
+
+weft_status weft__posts_add(weft__posts *posts, weft__post post, weft_priority priority)
+{
+  weft__post_queue *queue = &posts->queues[priority];
+  weft_status status = WEFT_OK;
+  weft__mutex_lock(&posts->lock);
+  if (queue->count == queue->size) status = grow(queue);
+  if (status == WEFT_OK) {
+    queue->items[(queue->head + queue->count++) & (queue->size - 1)] = post;
+    atomic_fetch_add_explicit(&posts->waiting, 1, memory_order_relaxed);
+  }
+  weft__mutex_unlock(&posts->lock);
+  return status;
+}
+
+void weft__posts_count(weft__posts *posts, uint32_t counts[2])
+{
+  counts[0] = counts[1] = 0;
+  /* Missing one that is being posted this very moment is no loss: the next tick sees it. */
+  if (atomic_load_explicit(&posts->waiting, memory_order_relaxed) == 0) return;
+  weft__mutex_lock(&posts->lock);
+  for (int i = 0; i < 2; i++) counts[i] = posts->queues[i].count;
+  weft__mutex_unlock(&posts->lock);
+}
+
+bool weft__posts_take(weft__posts *posts, weft_priority priority, weft__post *out)
+{
+  weft__post_queue *queue = &posts->queues[priority];
+  weft__mutex_lock(&posts->lock);
+  bool found = queue->count > 0;
+  if (found) {
+    *out = queue->items[queue->head];
+    queue->head = (queue->head + 1) & (queue->size - 1);
+    queue->count--;
+    atomic_fetch_sub_explicit(&posts->waiting, 1, memory_order_relaxed);
+  }
+  weft__mutex_unlock(&posts->lock);
+  return found;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** posts.h - calls posted to a world from any thread, two priorities, oldest first.
+**
+** A queue under a mutex: a post is rare next to a resume, and a lock that is held for a few
+** instructions beats clever code that has to be proved. Knows nothing of worlds.
+*/
+#ifndef WEFT_POSTS_H
+#define WEFT_POSTS_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+#include "platform/platform.h"
+
+#define WEFT_MAX_POSTS (UINT32_C(1) << 20)
+
+typedef struct weft__post {
+  void (*fn)(void *arg);
+  void *arg;
+} weft__post;
+
+typedef struct weft__post_queue {
+  weft__post *items;
+  uint32_t head, count, size; /* size is 0 or a power of two */
+} weft__post_queue;
+
+typedef struct weft__posts {
+  weft__mutex lock;
+  weft__post_queue queues[2]; /* by weft_priority */
+  atomic_uint waiting;        /* relaxed: a hint that saves the lock when nothing waits */
+} weft__posts;
+
+weft_status weft__posts_init(weft__posts *posts);
+void weft__posts_fini(weft__posts *posts);
+
+/* Any thread. WEFT_FULL, WEFT_NOMEM. */
+weft_status weft__posts_add(weft__posts *posts, weft__post post, weft_priority priority);
+
+/* How many wait, by priority. */
+void weft__posts_count(weft__posts *posts, uint32_t counts[2]);
+
+/* Takes the oldest of a priority; false if there is none. */
+bool weft__posts_take(weft__posts *posts, weft_priority priority, weft__post *out);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** ring.h - the ready queue: slots in the order in which they are to be resumed.
+**
+** A ring of slot numbers rather than a list through the tasks, so that whoever drains it can look
+** a few places ahead and prefetch. A slot that is taken out of the middle leaves a hole. Positions
+** only grow; the place of a position is its low bits. Knows nothing about what a slot is.
+*/
+#ifndef WEFT_RING_H
+#define WEFT_RING_H
+
+#include "base/base.h"
+
+#define WEFT_RING_HOLE UINT32_MAX
+
+typedef struct weft__ring {
+  uint32_t *items;
+  uint32_t mask;      /* size - 1; the size is a power of two, at least twice the slots */
+  uint32_t head;      /* position of the first item */
+  uint32_t tail;      /* position after the last */
+  uint32_t pass_end;  /* items before it belong to the running pass */
+  uint32_t live;      /* items that are no holes */
+  char *positions;    /* as for the heap: where slot i keeps its position */
+  size_t stride;
+} weft__ring;
+
+weft_status weft__ring_init(weft__ring *ring, uint32_t capacity, void *positions, size_t stride);
+void weft__ring_fini(weft__ring *ring);
+bool weft__ring_valid(const weft__ring *ring);
+
+/* Closes the holes of a full ring. */
+void weft__ring_compact(weft__ring *ring);
+
+static inline uint32_t *weft__ring_position(const weft__ring *ring, uint32_t slot)
+{
+  return (uint32_t *)(ring->positions + (size_t)slot * ring->stride);
+}
+
+/* Appends a slot that is not in the ring. */
+static inline void weft__ring_push(weft__ring *ring, uint32_t slot)
+{
+  if (WEFT_UNLIKELY(ring->tail - ring->head > ring->mask)) weft__ring_compact(ring);
+  ring->items[ring->tail & ring->mask] = slot;
+  *weft__ring_position(ring, slot) = ring->tail++;
+  ring->live++;
+}
+
+/* Takes out a slot that is in the ring. */
+static inline void weft__ring_remove(weft__ring *ring, uint32_t slot)
+{
+  uint32_t position = *weft__ring_position(ring, slot);
+  WEFT_ASSERT(ring->items[position & ring->mask] == slot);
+  ring->items[position & ring->mask] = WEFT_RING_HOLE;
+  ring->live--;
+}
+
+/* What is in the ring now is the pass; what is pushed from here on waits for the next. */
+static inline void weft__ring_begin_pass(weft__ring *ring)
+{
+  if (ring->live == 0) ring->head = ring->tail = 0;
+  ring->pass_end = ring->tail;
+}
+
+/* Takes the first slot of the pass; WEFT_RING_HOLE at its end. */
+static inline uint32_t weft__ring_pop(weft__ring *ring)
+{
+  while (ring->head != ring->pass_end) {
+    uint32_t slot = ring->items[ring->head++ & ring->mask];
+    if (WEFT_LIKELY(slot != WEFT_RING_HOLE)) {
+      ring->live--;
+      return slot;
+    }
+  }
+  return WEFT_RING_HOLE;
+}
+
+/* The slot `ahead` places behind the head, or WEFT_RING_HOLE. */
+static inline uint32_t weft__ring_peek(const weft__ring *ring, uint32_t ahead)
+{
+  return ring->pass_end - ring->head > ahead ? ring->items[(ring->head + ahead) & ring->mask]
+                                             : WEFT_RING_HOLE;
+}
+
+#endif

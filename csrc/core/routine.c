@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** routine.c - routines: a task of the scheduler whose body runs on a fiber.
+**
+** One fiber, the runner, runs a whole pass: a body that parks compactly costs no stack switch at
+** all. A body that waits on its stack keeps the runner's fiber and becomes pinned to it; the pass
+** goes on with the spare. When a pinned body ends or parks compactly at last, the loop it once ran
+** in is over, and its fiber returns to the pool.
+*/
+#include "core/world.h"
+
+#include "platform/system.h"
+
+#define MAX_WAIT_NS (INT64_C(1000000000) * 1000000000)
+
+/* --- Which world runs here ----------------------------------------------------------------- */
+
+static _Thread_local weft_world *ticking_world;
+
+/* Not inlined: a routine may one day continue on another thread, and an address of a thread-local
+   that the compiler kept over a switch would be the wrong one. */
+__attribute__((noinline)) weft_world *weft_world_ticking(void)
+{
+  return ticking_world;
+}
+
+__attribute__((noinline)) void weft__set_ticking(weft_world *world)
+{
+  ticking_world = world;
+}
+
+weft_routine *weft_self(void)
+{
+  weft_world *world = weft_world_ticking();
+  weft__task *task = world ? world->sched.running : NULL;
+  return task ? weft__routine_of(task) : NULL;
+}
+
+/* The world whose running routine `self` is, or NULL. */
+static weft_world *world_running(const weft_routine *self)
+{
+  weft_world *world = weft_world_ticking();
+  return world && self && world->sched.running == &self->task ? world : NULL;
+}
+
+/* --- Running bodies ------------------------------------------------------------------------ */
+
+static weft_state end_state(weft_status status)
+{
+  if (status == WEFT_OK) return WEFT_STATE_COMPLETED;
+  return status == WEFT_CANCELLED || status == WEFT_FORCED ? WEFT_STATE_CANCELLED
+                                                           : WEFT_STATE_FAILED;
+}
+
+static void end_routine(weft_world *world, weft_routine *routine, weft_status status)
+{
+  const weft_world_hooks *hooks = &world->config.hooks;
+  bool joined = weft_routine_has_joiners(routine);
+  weft__sched_finish(&world->sched, &routine->task, end_state(status));
+  if (hooks->ended) hooks->ended(hooks->host, routine, joined);
+}
+
+/* Enters the body on the stack of the loop that called. False if the body kept this stack
+   meanwhile: then the loop below is an old one, and over. */
+static bool enter_body(weft_world *world, weft_routine *routine)
+{
+  weft_status status = routine->body(routine, routine->arg);
+  bool was_pinned = routine->fiber != NULL;
+  if (was_pinned) {
+    routine->fiber = NULL;
+    world->pinned--;
+  }
+  if (status == WEFT_PARKED)
+    WEFT_CHECK(routine->task.place != WEFT_PLACE_NONE || routine->task.joins != WEFT_NO_SLOT);
+  else
+    end_routine(world, routine, status);
+  return !was_pinned;
+}
+
+static bool resume_routine(weft__sched *sched, weft__task *task)
+{
+  weft_routine *routine = weft__routine_of(task);
+  if (WEFT_LIKELY(!routine->fiber)) return enter_body(weft__world_of(sched), routine);
+  weft_fiber_resume(routine->fiber);
+  return true;
+}
+
+static void drop_routine(weft__sched *sched, weft__task *task)
+{
+  const weft_world_hooks *hooks = &weft__world_of(sched)->config.hooks;
+  if (hooks->dropped) hooks->dropped(hooks->host, weft__routine_of(task));
+}
+
+static void prefetch_routine(weft__sched *sched, weft__task *task, int step)
+{
+  const weft_world_hooks *hooks = &weft__world_of(sched)->config.hooks;
+  if (hooks->prefetch) hooks->prefetch(hooks->host, weft__routine_of(task), step);
+}
+
+const weft__sched_ops weft__routine_ops = {
+    .resume = resume_routine, .dropped = drop_routine, .prefetch = prefetch_routine};
+
+void weft__runner(void *arg)
+{
+  weft_world *world = arg;
+  while (weft__sched_run(&world->sched)) {
+    world->pass_done = true;
+    weft_fiber_yield();
+  }
+}
+
+/* --- Starting, finding, cancelling --------------------------------------------------------- */
+
+weft_status weft_routine_start(weft_world *world, weft_body body, void *arg, weft_handle *out)
+{
+  if (!body) return WEFT_INVALID;
+  if (world->thread != weft__thread_id()) return WEFT_THREAD;
+  weft__task *task = weft__sched_start(&world->sched);
+  if (!task) return WEFT_FULL;
+  weft_routine *routine = weft__routine_of(task);
+  routine->body = body;
+  routine->arg = arg;
+  if (out) *out = weft__sched_handle(&world->sched, task);
+  return WEFT_OK;
+}
+
+weft_state weft_routine_state(const weft_world *world, weft_handle handle)
+{
+  const weft__task *task = weft__sched_find(&world->sched, handle);
+  return task ? (weft_state)task->state : WEFT_STATE_EXPIRED;
+}
+
+bool weft_cancel(weft_world *world, weft_handle handle)
+{
+  weft__task *task = weft__sched_find(&world->sched, handle);
+  return task && world->thread == weft__thread_id() && weft__sched_cancel(&world->sched, task);
+}
+
+bool weft_routine_cancel(weft_world *world, weft_routine *routine)
+{
+  return weft__sched_cancel(&world->sched, &routine->task);
+}
+
+bool weft_routine_wake(weft_world *world, weft_routine *routine)
+{
+  return weft__sched_wake(&world->sched, &routine->task);
+}
+
+weft_routine *weft_routine_find(const weft_world *world, weft_handle handle)
+{
+  weft__task *task = weft__sched_find(&world->sched, handle);
+  return task && task->alive ? weft__routine_of(task) : NULL;
+}
+
+weft_routine *weft_routine_each(const weft_world *world, uint32_t *cursor)
+{
+  while (*cursor < world->sched.fresh) {
+    weft__task *task = weft__sched_at(&world->sched, (*cursor)++);
+    if (task->alive) return weft__routine_of(task);
+  }
+  return NULL;
+}
+
+weft_handle weft_routine_handle(const weft_world *world, const weft_routine *routine)
+{
+  return weft__sched_handle(&world->sched, &routine->task);
+}
+
+void *weft_routine_record(const weft_routine *routine)
+{
+  return (void *)(routine + 1);
+}
+
+uint32_t weft_routine_slot(const weft_world *world, const weft_routine *routine)
+{
+  return weft__sched_slot(&world->sched, &routine->task);
+}
+
+weft_state weft_routine_state_of(const weft_routine *routine)
+{
+  return (weft_state)routine->task.state;
+}
+
+bool weft_routine_cancelled(const weft_routine *routine)
+{
+  return routine->task.cancel;
+}
+
+bool weft_routine_has_joiners(const weft_routine *routine)
+{
+  return routine->task.joiners != WEFT_NO_SLOT;
+}
+
+bool weft_routine_pinned(const weft_routine *routine)
+{
+  return routine->fiber != NULL;
+}
+
+int64_t weft_routine_wakes_in(const weft_world *world, const weft_routine *routine)
+{
+  return weft__sched_wakes_in(&world->sched, &routine->task);
+}
+
+/* --- Waiting ------------------------------------------------------------------------------- */
+
+static weft_status arm_sleep(weft_routine *self, int64_t ns, bool real)
+{
+  weft_world *world = world_running(self);
+  if (WEFT_UNLIKELY(!world)) return WEFT_OUTSIDE;
+  if (WEFT_UNLIKELY(ns < 0 || ns > MAX_WAIT_NS)) return WEFT_INVALID;
+  if (ns == 0 && !real) return weft__sched_arm_next(&world->sched, &self->task);
+  return weft__sched_arm_sleep(&world->sched, &self->task, ns, real);
+}
+
+weft_status weft_arm_wait(weft_routine *self, int64_t ns)
+{
+  return arm_sleep(self, ns, false);
+}
+
+weft_status weft_arm_wait_unscaled(weft_routine *self, int64_t ns)
+{
+  return arm_sleep(self, ns, true);
+}
+
+weft_status weft_arm_next_tick(weft_routine *self)
+{
+  weft_world *world = world_running(self);
+  if (WEFT_UNLIKELY(!world)) return WEFT_OUTSIDE;
+  return weft__sched_arm_next(&world->sched, &self->task);
+}
+
+weft_status weft_arm_next_tick_forced(weft_routine *self)
+{
+  weft_world *world = world_running(self);
+  if (!world || !self->task.cancel) return WEFT_OUTSIDE;
+  weft__sched_arm_cancelled(&world->sched, &self->task);
+  return WEFT_OK;
+}
+
+weft_status weft_arm_join(weft_routine *self, weft_handle handle, int64_t timeout, bool *done)
+{
+  weft_world *world = world_running(self);
+  if (!world) return WEFT_OUTSIDE;
+  if (timeout > MAX_WAIT_NS) return WEFT_INVALID;
+  weft__task *target = weft__sched_find(&world->sched, handle);
+  if (!target) return WEFT_EXPIRED;
+  *done = !target->alive;
+  if (*done) return WEFT_OK;
+  return weft__sched_arm_join(&world->sched, &self->task, target, timeout);
+}
+
+static weft_status ensure_spare(weft_world *world)
+{
+  if (world->spare) return WEFT_OK;
+  return weft_fiber_start(world->pool, weft__runner, world, &world->spare);
+}
+
+weft_status weft_park(weft_routine *self)
+{
+  weft_world *world = world_running(self);
+  weft_fiber *here = weft_fiber_current();
+  /* On a fiber of its own making a routine cannot be left: who resumed that would go on. */
+  if (!world || here != (self->fiber ? self->fiber : world->runner)) return WEFT_OUTSIDE;
+  if (here == world->runner) {
+    weft_status status = ensure_spare(world);
+    if (status) {
+      weft__sched_disarm(&world->sched, &self->task);
+      return status;
+    }
+    world->runner = world->spare;
+    world->spare = NULL;
+  }
+  if (!self->fiber) {
+    self->fiber = here;
+    world->pinned++;
+  }
+  weft_fiber_yield();
+  return weft_woken(self);
+}
+
+weft_status weft_woken(const weft_routine *self)
+{
+  return self->task.wake;
+}
+
+int64_t weft_slept(const weft_routine *self)
+{
+  weft_world *world = world_running(self);
+  return world ? weft__sched_slept(&world->sched, &self->task) : 0;
+}
+
+/* Parks what was armed. WEFT_FORCED cannot be obeyed in the middle of a C stack: it is told as a
+   cancel, a tick later. */
+static weft_status park_armed(weft_routine *self, weft_status armed)
+{
+  if (armed == WEFT_FORCED) armed = weft_arm_next_tick_forced(self);
+  return armed == WEFT_OK ? weft_park(self) : armed;
+}
+
+weft_status weft_wait(int64_t ns)
+{
+  weft_routine *self = weft_self();
+  return park_armed(self, weft_arm_wait(self, ns));
+}
+
+weft_status weft_wait_unscaled(int64_t ns)
+{
+  weft_routine *self = weft_self();
+  return park_armed(self, weft_arm_wait_unscaled(self, ns));
+}
+
+weft_status weft_next_tick(void)
+{
+  weft_routine *self = weft_self();
+  return park_armed(self, weft_arm_next_tick(self));
+}
+
+weft_status weft_join(weft_handle handle, int64_t timeout)
+{
+  weft_routine *self = weft_self();
+  bool done = false;
+  weft_status armed = weft_arm_join(self, handle, timeout, &done);
+  return done ? WEFT_OK : park_armed(self, armed);
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** sched.c - the scheduler of sched.h: slots and handles, arming and waking, the pass.
+*/
+#include "core/sched.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "platform/system.h"
+
+/* A deadline less than a microsecond ahead counts as due: three ticks of 1/3 s end a wait of 1. */
+#define DUE_SLACK_NS 999
+
+/* Handles: tag, generation, slot. */
+#define SLOT_BITS 24
+#define TAG_SHIFT 56
+
+/* How far ahead of the resume the three prefetch steps work (measured: shuffled rows of the
+   bench; nearer is too late, farther falls out of the cache). */
+#define PREFETCH_TASK 12
+#define PREFETCH_STEP_0 9
+#define PREFETCH_STEP_1 6
+#define PREFETCH_STEP_2 3
+
+/* --- Clocks -------------------------------------------------------------------------------- */
+
+bool weft__clock_fits(const weft__clock *clock, double seconds)
+{
+  /* 9e18 ns: below INT64_MAX with room for the fraction. NaN fails the first compare. */
+  return seconds >= 0 && seconds <= 9e9 && (double)clock->now + seconds * 1e9 <= 9.2e18;
+}
+
+void weft__clock_advance(weft__clock *clock, double seconds)
+{
+  double ns = seconds * 1e9 + clock->fraction;
+  double whole = floor(ns);
+  clock->now += (int64_t)whole;
+  clock->fraction = ns - whole;
+}
+
+/* --- Slots and handles --------------------------------------------------------------------- */
+
+weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uint32_t capacity,
+                             size_t stride, uint32_t budget, uint8_t tag)
+{
+  WEFT_ASSERT(capacity > 0 && capacity <= UINT32_C(1) << SLOT_BITS);
+  WEFT_ASSERT(stride >= sizeof(weft__task) && stride % 8 == 0);
+  char *tasks = weft__calloc(capacity, stride);
+  if (!tasks) return WEFT_NOMEM;
+  *sched = (weft__sched){
+      .ops = ops,
+      .tasks = tasks,
+      .stride = stride,
+      .capacity = capacity,
+      .free_first = WEFT_NO_SLOT,
+      .free_last = WEFT_NO_SLOT,
+      .generation_end = UINT32_MAX,
+      .tag = tag,
+      .budget = budget,
+      .cancel_first = WEFT_NO_SLOT,
+      .cancel_last = WEFT_NO_SLOT,
+  };
+  char *positions = tasks + offsetof(weft__task, position);
+  if (weft__ring_init(&sched->ready, capacity, positions, stride) ||
+      weft__ring_init(&sched->urgent, capacity, positions, stride) ||
+      weft__heap_init(&sched->sim_heap, capacity, positions, stride) ||
+      weft__heap_init(&sched->real_heap, capacity, positions, stride)) {
+    weft__sched_fini(sched);
+    return WEFT_NOMEM;
+  }
+  return WEFT_OK;
+}
+
+void weft__sched_fini(weft__sched *sched)
+{
+  weft__heap_fini(&sched->real_heap);
+  weft__heap_fini(&sched->sim_heap);
+  weft__ring_fini(&sched->urgent);
+  weft__ring_fini(&sched->ready);
+  weft__free(sched->tasks);
+  sched->tasks = NULL;
+}
+
+weft_handle weft__sched_handle(const weft__sched *sched, const weft__task *task)
+{
+  return (uint64_t)sched->tag << TAG_SHIFT | (uint64_t)task->generation << SLOT_BITS |
+         weft__sched_slot(sched, task);
+}
+
+weft__task *weft__sched_find(const weft__sched *sched, weft_handle handle)
+{
+  uint32_t slot = handle & ((UINT32_C(1) << SLOT_BITS) - 1);
+  if (handle >> TAG_SHIFT != sched->tag || slot >= sched->fresh) return NULL;
+  weft__task *task = weft__sched_at(sched, slot);
+  return task->generation == (uint32_t)(handle >> SLOT_BITS) ? task : NULL;
+}
+
+static uint32_t take_slot(weft__sched *sched)
+{
+  if (sched->fresh < sched->capacity) return sched->fresh++;
+  uint32_t slot = sched->free_first;
+  if (slot == WEFT_NO_SLOT) return slot;
+  sched->free_first = weft__sched_at(sched, slot)->next;
+  if (sched->free_first == WEFT_NO_SLOT) sched->free_last = WEFT_NO_SLOT;
+  return slot;
+}
+
+static void give_slot(weft__sched *sched, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  task->next = WEFT_NO_SLOT;
+  if (task->generation >= sched->generation_end) return; /* used up: retired for good */
+  if (sched->free_last == WEFT_NO_SLOT)
+    sched->free_first = slot;
+  else
+    weft__sched_at(sched, sched->free_last)->next = slot;
+  sched->free_last = slot;
+}
+
+weft__task *weft__sched_start(weft__sched *sched)
+{
+  uint32_t slot = take_slot(sched);
+  if (slot == WEFT_NO_SLOT) {
+    sched->counts.rejected++;
+    return NULL;
+  }
+  weft__task *task = weft__sched_at(sched, slot);
+  memset(task + 1, 0, sched->stride - sizeof *task);
+  *task = (weft__task){
+      .generation = task->generation + 1,
+      .next = WEFT_NO_SLOT,
+      .prev = WEFT_NO_SLOT,
+      .joiners = WEFT_NO_SLOT,
+      .joins = WEFT_NO_SLOT,
+      .state = WEFT_STATE_QUEUED,
+      .place = WEFT_PLACE_READY,
+      .unstarted = true,
+      .alive = true,
+  };
+  weft__ring_push(&sched->ready, slot);
+  sched->active++;
+  sched->counts.started++;
+  return task;
+}
+
+/* --- Joiners: a ring of slots through next and prev ---------------------------------------- */
+
+static void joiners_add(weft__sched *sched, weft__task *target, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  task->joins = weft__sched_slot(sched, target);
+  if (target->joiners == WEFT_NO_SLOT) {
+    target->joiners = task->next = task->prev = slot;
+    return;
+  }
+  weft__task *first = weft__sched_at(sched, target->joiners);
+  weft__task *last = weft__sched_at(sched, first->prev);
+  task->next = target->joiners;
+  task->prev = first->prev;
+  last->next = first->prev = slot;
+}
+
+static void joiners_remove(weft__sched *sched, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  weft__task *target = weft__sched_at(sched, task->joins);
+  if (task->next == slot) {
+    target->joiners = WEFT_NO_SLOT;
+  } else {
+    weft__sched_at(sched, task->prev)->next = task->next;
+    weft__sched_at(sched, task->next)->prev = task->prev;
+    if (target->joiners == slot) target->joiners = task->next;
+  }
+  task->joins = task->next = task->prev = WEFT_NO_SLOT;
+}
+
+/* --- Waking -------------------------------------------------------------------------------- */
+
+/* Takes the task out of whatever it waits in. */
+static void detach(weft__sched *sched, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  if (task->joins != WEFT_NO_SLOT) joiners_remove(sched, task);
+  switch (task->place) {
+  case WEFT_PLACE_READY: weft__ring_remove(&sched->ready, slot); break;
+  case WEFT_PLACE_URGENT: weft__ring_remove(&sched->urgent, slot); break;
+  case WEFT_PLACE_SIM: weft__heap_remove(&sched->sim_heap, slot); break;
+  case WEFT_PLACE_REAL: weft__heap_remove(&sched->real_heap, slot); break;
+  default: break;
+  }
+  task->place = WEFT_PLACE_NONE;
+  task->position = WEFT_HEAP_NOWHERE;
+}
+
+static void make_ready(weft__sched *sched, weft__task *task, weft_status wake)
+{
+  detach(sched, task);
+  task->wake = (int8_t)wake;
+  task->state = WEFT_STATE_QUEUED;
+  task->place = WEFT_PLACE_READY;
+  weft__ring_push(&sched->ready, weft__sched_slot(sched, task));
+}
+
+static void put_in_cancel_lane(weft__sched *sched, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  task->wake = WEFT_CANCELLED;
+  task->state = WEFT_STATE_CANCELLING;
+  task->place = WEFT_PLACE_CANCEL;
+  task->next = WEFT_NO_SLOT;
+  if (sched->cancel_last == WEFT_NO_SLOT)
+    sched->cancel_first = slot;
+  else
+    weft__sched_at(sched, sched->cancel_last)->next = slot;
+  sched->cancel_last = slot;
+  sched->cancel_count++;
+}
+
+static weft__task *take_from_cancel_lane(weft__sched *sched)
+{
+  if (sched->cancel_pass_left == 0) return NULL;
+  sched->cancel_pass_left--;
+  sched->cancel_count--;
+  weft__task *task = weft__sched_at(sched, sched->cancel_first);
+  sched->cancel_first = task->next;
+  if (sched->cancel_first == WEFT_NO_SLOT) sched->cancel_last = WEFT_NO_SLOT;
+  task->next = WEFT_NO_SLOT;
+  if (task->raises < UINT8_MAX) task->raises++;
+  return task;
+}
+
+void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
+{
+  WEFT_ASSERT(task->alive && task->place == WEFT_PLACE_NONE);
+  while (task->joiners != WEFT_NO_SLOT)
+    make_ready(sched, weft__sched_at(sched, task->joiners), WEFT_OK);
+  task->state = (uint8_t)state;
+  task->alive = false;
+  sched->active--;
+  switch (state) {
+  case WEFT_STATE_COMPLETED: sched->counts.completed++; break;
+  case WEFT_STATE_CANCELLED: sched->counts.cancelled++; break;
+  default: sched->counts.failed++; break;
+  }
+  if (sched->running == task) sched->running = NULL;
+  give_slot(sched, task);
+}
+
+bool weft__sched_wake(weft__sched *sched, weft__task *task)
+{
+  if (task->state != WEFT_STATE_SLEEPING) return false;
+  make_ready(sched, task, WEFT_OK);
+  return true;
+}
+
+bool weft__sched_cancel(weft__sched *sched, weft__task *task)
+{
+  if (!task->alive) return false;
+  if (task->cancel) return true;
+  task->cancel = true;
+  if (task == sched->running) {
+    task->state = WEFT_STATE_CANCELLING;
+    return true;
+  }
+  detach(sched, task);
+  if (task->unstarted) {
+    if (sched->ops->dropped) sched->ops->dropped(sched, task);
+    weft__sched_finish(sched, task, WEFT_STATE_CANCELLED);
+  } else {
+    put_in_cancel_lane(sched, task);
+  }
+  return true;
+}
+
+/* --- Arming -------------------------------------------------------------------------------- */
+
+/* Whether the wait may be armed: WEFT_OK, or WEFT_PARKED if the cancel lane took the task, or why
+   not. A task that cancelled itself is told at its first wait, at once; one that swallows what it
+   was told gets a tick for each further time. */
+static weft_status admit(weft__sched *sched, weft__task *task)
+{
+  WEFT_ASSERT(task == sched->running && task->place == WEFT_PLACE_NONE);
+  if (WEFT_LIKELY(!task->cancel)) return WEFT_OK;
+  if (task->raises == 0) {
+    task->raises = 1;
+    return WEFT_CANCELLED;
+  }
+  if (sched->force || task->raises >= WEFT_MAX_SWALLOWED) {
+    task->raises = 0; /* its cleanups count anew */
+    return WEFT_FORCED;
+  }
+  weft__sched_arm_cancelled(sched, task);
+  return WEFT_PARKED;
+}
+
+static inline void begin_wait(weft__sched *sched, weft__task *task, bool real)
+{
+  task->since = real ? sched->real.now : sched->sim.now;
+  task->on_real_time = real;
+  task->state = WEFT_STATE_SLEEPING;
+  task->wake = WEFT_OK;
+}
+
+void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task)
+{
+  begin_wait(sched, task, false);
+  put_in_cancel_lane(sched, task);
+}
+
+weft_status weft__sched_arm_next(weft__sched *sched, weft__task *task)
+{
+  weft_status status = admit(sched, task);
+  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
+  begin_wait(sched, task, false);
+  task->place = WEFT_PLACE_READY;
+  weft__ring_push(&sched->ready, weft__sched_slot(sched, task));
+  return WEFT_OK;
+}
+
+static int64_t deadline_after(int64_t now, int64_t ns)
+{
+  return ns > INT64_MAX - now ? INT64_MAX : now + ns;
+}
+
+weft_status weft__sched_arm_sleep(weft__sched *sched, weft__task *task, int64_t ns, bool real)
+{
+  weft_status status = admit(sched, task);
+  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
+  begin_wait(sched, task, real);
+  task->place = real ? WEFT_PLACE_REAL : WEFT_PLACE_SIM;
+  weft__heap_add(real ? &sched->real_heap : &sched->sim_heap, weft__sched_slot(sched, task),
+                 deadline_after(task->since, ns));
+  return WEFT_OK;
+}
+
+/* Whether `target` waits, through others, for `task`. Each waits for one at most: a walk. */
+static bool closes_ring(const weft__sched *sched, const weft__task *task,
+                        const weft__task *target)
+{
+  while (target->joins != WEFT_NO_SLOT) {
+    target = weft__sched_at(sched, target->joins);
+    if (target == task) return true;
+  }
+  return false;
+}
+
+weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__task *target,
+                                 int64_t timeout)
+{
+  WEFT_ASSERT(target->alive);
+  if (target == task) return WEFT_SELF;
+  if (closes_ring(sched, task, target)) return WEFT_RING;
+  weft_status status = admit(sched, task);
+  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
+  begin_wait(sched, task, false);
+  joiners_add(sched, target, task);
+  if (timeout >= 0) {
+    task->place = WEFT_PLACE_SIM;
+    weft__heap_add(&sched->sim_heap, weft__sched_slot(sched, task),
+                   deadline_after(task->since, timeout));
+  }
+  return WEFT_OK;
+}
+
+void weft__sched_disarm(weft__sched *sched, weft__task *task)
+{
+  /* A task in the cancel lane that could not leave is the last of it: armed just now. */
+  if (task->place == WEFT_PLACE_CANCEL) {
+    uint32_t slot = weft__sched_slot(sched, task), at = sched->cancel_first;
+    if (at == slot) {
+      sched->cancel_first = sched->cancel_last = WEFT_NO_SLOT;
+    } else {
+      while (weft__sched_at(sched, at)->next != slot) at = weft__sched_at(sched, at)->next;
+      weft__sched_at(sched, at)->next = WEFT_NO_SLOT;
+      sched->cancel_last = at;
+    }
+    sched->cancel_count--;
+  }
+  detach(sched, task);
+  task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
+}
+
+int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task)
+{
+  return (task->on_real_time ? sched->real.now : sched->sim.now) - task->since;
+}
+
+int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  int64_t left = -1;
+  if (task->place == WEFT_PLACE_SIM)
+    left = weft__heap_deadline(&sched->sim_heap, slot) - sched->sim.now;
+  else if (task->place == WEFT_PLACE_REAL)
+    left = weft__heap_deadline(&sched->real_heap, slot) - sched->real.now;
+  else
+    return -1;
+  return left > 0 ? left : 0;
+}
+
+/* --- The pass ------------------------------------------------------------------------------ */
+
+static void wake_due(weft__sched *sched, weft__heap *heap, int64_t now, weft__ring *ring,
+                     weft__place place)
+{
+  int64_t limit = now > INT64_MAX - DUE_SLACK_NS ? INT64_MAX : now + DUE_SLACK_NS;
+  uint32_t slot;
+  while (weft__heap_pop_due(heap, limit, &slot)) {
+    weft__task *task = weft__sched_at(sched, slot);
+    /* A deadline next to a join is its time limit: the target had not ended before it. */
+    bool timed_out = task->joins != WEFT_NO_SLOT;
+    if (timed_out) joiners_remove(sched, task);
+    task->wake = timed_out ? WEFT_TIMEOUT : WEFT_OK;
+    task->state = WEFT_STATE_QUEUED;
+    task->place = (uint8_t)place;
+    weft__ring_push(ring, slot);
+  }
+}
+
+void weft__sched_begin_pass(weft__sched *sched)
+{
+  sched->cancel_pass_left = sched->cancel_count;
+  wake_due(sched, &sched->real_heap, sched->real.now, &sched->urgent, WEFT_PLACE_URGENT);
+  weft__ring_begin_pass(&sched->urgent);
+  if (sched->paused) {
+    sched->ready.pass_end = sched->ready.head;
+  } else {
+    wake_due(sched, &sched->sim_heap, sched->sim.now, &sched->ready, WEFT_PLACE_READY);
+    weft__ring_begin_pass(&sched->ready);
+  }
+  sched->budget_left = sched->budget;
+}
+
+void weft__sched_begin_drain(weft__sched *sched)
+{
+  sched->cancel_pass_left = sched->cancel_count;
+  sched->urgent.pass_end = sched->urgent.head;
+  sched->ready.pass_end = sched->ready.head;
+  sched->budget_left = 0;
+}
+
+static inline void prefetch_ahead(weft__sched *sched)
+{
+  void (*hint)(weft__sched *, weft__task *, int) = sched->ops->prefetch;
+  uint32_t slot = weft__ring_peek(&sched->ready, PREFETCH_TASK);
+  if (slot != WEFT_RING_HOLE) __builtin_prefetch(weft__sched_at(sched, slot));
+  if (!hint) return;
+  slot = weft__ring_peek(&sched->ready, PREFETCH_STEP_0);
+  if (slot != WEFT_RING_HOLE) hint(sched, weft__sched_at(sched, slot), 0);
+  slot = weft__ring_peek(&sched->ready, PREFETCH_STEP_1);
+  if (slot != WEFT_RING_HOLE) hint(sched, weft__sched_at(sched, slot), 1);
+  slot = weft__ring_peek(&sched->ready, PREFETCH_STEP_2);
+  if (slot != WEFT_RING_HOLE) hint(sched, weft__sched_at(sched, slot), 2);
+}
+
+/* The next task of the pass, out of its lane; NULL at the end. */
+static inline weft__task *take_next(weft__sched *sched)
+{
+  weft__task *task = take_from_cancel_lane(sched);
+  if (WEFT_UNLIKELY(task != NULL)) return task;
+  if (sched->budget_left == 0) return NULL;
+  uint32_t slot = weft__ring_pop(&sched->urgent);
+  if (slot == WEFT_RING_HOLE) {
+    slot = weft__ring_pop(&sched->ready);
+    if (slot == WEFT_RING_HOLE) return NULL;
+    prefetch_ahead(sched);
+  }
+  sched->budget_left--;
+  return weft__sched_at(sched, slot);
+}
+
+bool weft__sched_run(weft__sched *sched)
+{
+  weft__task *task;
+  while ((task = take_next(sched)) != NULL) {
+    task->place = WEFT_PLACE_NONE;
+    task->position = WEFT_HEAP_NOWHERE;
+    task->unstarted = false;
+    task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
+    sched->running = task;
+    sched->counts.resumed++;
+    if (!sched->ops->resume(sched, task)) return false;
+  }
+  sched->running = NULL;
+  return true;
+}
+
+/* --- The walker ---------------------------------------------------------------------------- */
+
+static bool task_valid(const weft__sched *sched, const weft__task *task)
+{
+  if (!task->alive) return task->place == WEFT_PLACE_NONE && task->joins == WEFT_NO_SLOT;
+  if (task->cancel && task->place != WEFT_PLACE_CANCEL && task->place != WEFT_PLACE_NONE)
+    return false;
+  if (task->joins != WEFT_NO_SLOT) {
+    const weft__task *target = weft__sched_at(sched, task->joins);
+    if (!target->alive || target->joiners == WEFT_NO_SLOT) return false;
+    if (task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_SIM) return false;
+    if (weft__sched_at(sched, task->next)->prev != weft__sched_slot(sched, task)) return false;
+  }
+  /* Not running and nowhere to be found again: it would sleep for ever. */
+  return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT || task == sched->running;
+}
+
+bool weft__sched_valid(const weft__sched *sched)
+{
+  uint32_t active = 0, registered = 0;
+  for (uint32_t slot = 0; slot < sched->fresh; slot++) {
+    const weft__task *task = weft__sched_at(sched, slot);
+    if (!task_valid(sched, task)) return false;
+    active += task->alive;
+    registered += task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_CANCEL;
+  }
+  if (active != sched->active) return false;
+  if (registered != sched->ready.live + sched->urgent.live + sched->sim_heap.count +
+                        sched->real_heap.count)
+    return false;
+  return weft__heap_valid(&sched->sim_heap) && weft__heap_valid(&sched->real_heap) &&
+         weft__ring_valid(&sched->ready) && weft__ring_valid(&sched->urgent);
+}

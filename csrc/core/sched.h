@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** sched.h - who runs when: tasks, handles, clocks, the three lanes of a pass, cancellation.
+**
+** A task is a slot that sleeps, is ready, or runs. What it does when it is resumed is its owner's
+** business (`weft__sched_ops.resume`): the scheduler knows no fibers, no Lua and no real clock, so
+** it is tested with ticks that a test makes up. Starting, waiting, waking and cancelling allocate
+** nothing.
+**
+** Not thread safe: one thread owns a scheduler.
+*/
+#ifndef WEFT_SCHED_H
+#define WEFT_SCHED_H
+
+#include "core/heap.h"
+#include "core/ring.h"
+
+#define WEFT_NO_SLOT UINT32_MAX
+
+/* Where a task is registered to be found again. */
+typedef enum weft__place {
+  WEFT_PLACE_NONE,
+  WEFT_PLACE_READY,  /* the ready ring */
+  WEFT_PLACE_URGENT, /* the ring of those due in real time */
+  WEFT_PLACE_SIM,    /* the heap of sim deadlines */
+  WEFT_PLACE_REAL,   /* the heap of real deadlines */
+  WEFT_PLACE_CANCEL, /* the lane of those told to stop */
+} weft__place;
+
+typedef struct weft__task {
+  int64_t since;         /* when the wait began, on the clock it is measured by */
+  uint32_t position;     /* in its heap or ring */
+  uint32_t generation;   /* of the slot; bumped when it is reused */
+  uint32_t next, prev;   /* among the joiners of a task, in the cancel lane, or among free slots */
+  uint32_t joiners;      /* the first of those that wait for this task */
+  uint32_t joins;        /* the task that this one waits for */
+  uint8_t state;         /* weft_state */
+  uint8_t place;         /* weft__place */
+  uint8_t raises;        /* cancels delivered so far */
+  int8_t wake;           /* weft_status: how the last wait ended */
+  bool cancel;           /* asked to stop */
+  bool unstarted;        /* never resumed */
+  bool on_real_time;     /* the clock of `since` */
+  bool alive;
+} weft__task;
+
+typedef struct weft__sched weft__sched;
+
+typedef struct weft__sched_ops {
+  /* Runs the task until it waits (armed) or has ended (`weft__sched_finish`). False: the loop that
+     called is over, somebody else goes on with the pass. */
+  bool (*resume)(weft__sched *sched, weft__task *task);
+  /* The task was cancelled before it was ever resumed. */
+  void (*dropped)(weft__sched *sched, weft__task *task);
+  /* The task comes up soon; step 0, 1, 2. May be NULL. */
+  void (*prefetch)(weft__sched *sched, weft__task *task, int step);
+} weft__sched_ops;
+
+/* A clock in whole nanoseconds that carries the fractions of its steps. */
+typedef struct weft__clock {
+  int64_t now;
+  double fraction;
+} weft__clock;
+
+typedef struct weft__sched_counts {
+  uint64_t resumed, started, completed, cancelled, failed, rejected;
+} weft__sched_counts;
+
+struct weft__sched {
+  const weft__sched_ops *ops;
+  char *tasks; /* slot i is at tasks + i * stride; a weft__task stands at its start */
+  size_t stride;
+  uint32_t capacity;
+  uint32_t fresh;                /* slots from here on were never used */
+  uint32_t free_first, free_last; /* used ones, the longest finished first */
+  uint32_t generation_end;       /* a slot that reaches it is retired; tests lower it */
+  uint8_t tag;                   /* of this world, in its handles */
+  bool paused;                   /* in the running tick */
+  bool force;                    /* the last pass of a drain: waits are ended by force */
+  uint32_t active;
+  uint32_t budget;               /* resumes a pass, UINT32_MAX without limit */
+  uint32_t budget_left;
+  weft__clock sim, real;
+  weft__ring ready, urgent;
+  weft__heap sim_heap, real_heap;
+  uint32_t cancel_first, cancel_last, cancel_count;
+  uint32_t cancel_pass_left; /* how many of the lane belong to the pass */
+  weft__task *running;
+  weft__sched_counts counts;
+};
+
+/* Reserves `capacity` (1 to 2^24) slots of `stride` bytes (a multiple of 8). WEFT_NOMEM. */
+weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uint32_t capacity,
+                             size_t stride, uint32_t budget, uint8_t tag);
+void weft__sched_fini(weft__sched *sched);
+bool weft__sched_valid(const weft__sched *sched);
+
+static inline weft__task *weft__sched_at(const weft__sched *sched, uint32_t slot)
+{
+  return (weft__task *)(sched->tasks + (size_t)slot * sched->stride);
+}
+
+static inline uint32_t weft__sched_slot(const weft__sched *sched, const weft__task *task)
+{
+  return (uint32_t)((size_t)((const char *)task - sched->tasks) / sched->stride);
+}
+
+weft_handle weft__sched_handle(const weft__sched *sched, const weft__task *task);
+/* The task of a handle, alive or finished; NULL once the slot was reused. */
+weft__task *weft__sched_find(const weft__sched *sched, weft_handle handle);
+
+/* Takes a slot and queues it; the bytes behind the task are zeroed. NULL at capacity. */
+weft__task *weft__sched_start(weft__sched *sched);
+
+/* The running task has ended; wakes its joiners and frees the slot. */
+void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state);
+
+/* Ends the wait of a sleeping task now and makes it ready; false if it did not sleep. */
+bool weft__sched_wake(weft__sched *sched, weft__task *task);
+
+/* True if the task was alive. */
+bool weft__sched_cancel(weft__sched *sched, weft__task *task);
+
+/*
+** Arming, for the running task: WEFT_OK, WEFT_CANCELLED or WEFT_FORCED (see `weft_arm_wait`).
+** A task told to stop that waits again is put in the cancel lane for the next pass instead of
+** what it asked for, and its wait then ends as cancelled.
+*/
+weft_status weft__sched_arm_next(weft__sched *sched, weft__task *task);
+weft_status weft__sched_arm_sleep(weft__sched *sched, weft__task *task, int64_t ns, bool real);
+/* `timeout` < 0 for none. */
+weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__task *target,
+                                 int64_t timeout);
+/* Told again next tick, whatever its count of raises. */
+void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task);
+/* Undoes an arm, the task runs on. */
+void weft__sched_disarm(weft__sched *sched, weft__task *task);
+/* Nanoseconds since the last wait of the task was armed. */
+int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task);
+/* Nanoseconds until its deadline; -1 without one. */
+int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task);
+
+/* Whether a step of `seconds` would run over the clock (or is not finite and >= 0). */
+bool weft__clock_fits(const weft__clock *clock, double seconds);
+void weft__clock_advance(weft__clock *clock, double seconds);
+
+/* One pass: what is to stop, what is due in real time, what is ready, what is due in sim time. */
+void weft__sched_begin_pass(weft__sched *sched);
+/* A pass over the cancel lane alone. */
+void weft__sched_begin_drain(weft__sched *sched);
+/* Resumes what the pass holds. True at its end, false when a resume said that this loop is over. */
+bool weft__sched_run(weft__sched *sched);
+
+#endif

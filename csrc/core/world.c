@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** world.c - the life of a world and the order of its tick.
+*/
+#include "core/world.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "platform/system.h"
+
+#define DEFAULT_CAPACITY 256
+#define DEFAULT_POSTS 128
+#define DEFAULT_STACK_BYTES ((size_t)64 << 10)
+#define MIN_STACK_BYTES ((size_t)16 << 10)
+#define MAX_STACK_BYTES ((size_t)1 << 30)
+#define MAX_CAPACITY (UINT32_C(1) << 24)
+#define MAX_RECORD_BYTES 4096
+
+/* A pass needs a runner, and a spare for when the runner is pinned. */
+#define EXTRA_STACKS 2
+
+/* --- Tags: which world a handle is of ------------------------------------------------------ */
+
+/* Relaxed throughout: a tag is a number, it publishes nothing. */
+static atomic_uint next_tag;
+static atomic_bool tag_taken[256];
+
+/* A tag that no living world has, handed out in turn, so that handles of dead worlds stay
+   strangers as long as can be; with 255 living worlds tags are shared. */
+static uint8_t take_tag(void)
+{
+  uint8_t tag = 1;
+  for (int tries = 0; tries < 255; tries++) {
+    tag = (uint8_t)(atomic_fetch_add_explicit(&next_tag, 1, memory_order_relaxed) % 255 + 1);
+    if (!atomic_exchange_explicit(&tag_taken[tag], true, memory_order_relaxed)) break;
+  }
+  return tag;
+}
+
+static void give_tag(uint8_t tag)
+{
+  atomic_store_explicit(&tag_taken[tag], false, memory_order_relaxed);
+}
+
+/* --- Making -------------------------------------------------------------------------------- */
+
+static weft_status complete_config(const weft_world_config *given, weft_world_config *config)
+{
+  *config = given ? *given : (weft_world_config){0};
+  if (config->capacity == 0) config->capacity = DEFAULT_CAPACITY;
+  if (config->resumes_per_tick == 0) config->resumes_per_tick = UINT32_MAX;
+  if (config->posts_per_tick == 0) config->posts_per_tick = DEFAULT_POSTS;
+  if (config->stack_bytes == 0) config->stack_bytes = DEFAULT_STACK_BYTES;
+  if (config->capacity > MAX_CAPACITY || config->record_bytes > MAX_RECORD_BYTES ||
+      config->stack_bytes < MIN_STACK_BYTES || config->stack_bytes > MAX_STACK_BYTES)
+    return WEFT_INVALID;
+  return WEFT_OK;
+}
+
+/* For the overflow message; runs in a signal handler. */
+static void describe_running(void *host, char *text, size_t size)
+{
+  weft_world *world = host;
+  weft__task *task = world->sched.running;
+  if (!task) {
+    snprintf(text, size, "no routine");
+  } else if (world->config.hooks.describe) {
+    world->config.hooks.describe(world->config.hooks.host, weft__routine_of(task), text, size);
+  } else {
+    snprintf(text, size, "routine %u", (unsigned)weft__sched_slot(&world->sched, task));
+  }
+}
+
+/* Scheduler, stacks and runner for `config`; the rest of the world is not touched. */
+static weft_status build(weft_world *world, const weft_world_config *config)
+{
+  size_t stride = sizeof(weft_routine) + ((config->record_bytes + 7) & ~(size_t)7);
+  uint8_t tag = take_tag();
+  weft_status status = weft__sched_init(&world->sched, &weft__routine_ops, config->capacity,
+                                        stride, config->resumes_per_tick, tag);
+  if (status) goto give_back_tag;
+  status = weft_fiber_pool_new(config->stack_bytes, config->capacity + EXTRA_STACKS, &world->pool);
+  if (status) goto fini_sched;
+  status = weft_fiber_start(world->pool, weft__runner, world, &world->runner);
+  if (status) goto delete_pool;
+  weft__fiber_pool_describe(world->pool, describe_running, world);
+  world->spare = NULL;
+  world->config = *config;
+  return WEFT_OK;
+
+delete_pool:
+  weft_fiber_pool_delete(world->pool);
+fini_sched:
+  weft__sched_fini(&world->sched);
+give_back_tag:
+  give_tag(tag);
+  return status;
+}
+
+static void tear_down(weft_world *world)
+{
+  weft_fiber_pool_delete(world->pool);
+  give_tag(world->sched.tag);
+  weft__sched_fini(&world->sched);
+}
+
+weft_status weft_world_new(const weft_world_config *given, weft_world **out)
+{
+  weft_world_config config;
+  weft_status status = complete_config(given, &config);
+  if (status) return status;
+  if (!config.keep_signals && (status = weft_catch_overflow())) return status;
+  weft_world *world = weft__calloc(1, sizeof *world);
+  if (!world) return WEFT_NOMEM;
+  world->time_scale = 1;
+  world->thread = weft__thread_id();
+  if ((status = weft__posts_init(&world->posts))) goto free_world;
+  if ((status = build(world, &config))) goto fini_posts;
+  *out = world;
+  return WEFT_OK;
+
+fini_posts:
+  weft__posts_fini(&world->posts);
+free_world:
+  weft__free(world);
+  return status;
+}
+
+weft_status weft_world_configure(weft_world *world, const weft_world_config *given)
+{
+  weft_world_config config;
+  if (world->thread != weft__thread_id()) return WEFT_THREAD;
+  if (weft_world_ticking()) return WEFT_BUSY;
+  if (world->sched.active > 0) return WEFT_ALIVE;
+  weft_status status = complete_config(given, &config);
+  if (status) return status;
+  weft_world old = *world;
+  if ((status = build(world, &config))) {
+    *world = old;
+    return status;
+  }
+  world->sched.sim = old.sched.sim;
+  world->sched.real = old.sched.real;
+  world->sched.counts = old.sched.counts;
+  tear_down(&old);
+  return WEFT_OK;
+}
+
+weft_status weft_world_delete(weft_world *world)
+{
+  if (!world) return WEFT_OK;
+  if (world->thread != weft__thread_id()) return WEFT_THREAD;
+  if (world->in_tick) return WEFT_BUSY;
+  tear_down(world);
+  weft__posts_fini(&world->posts);
+  weft__free(world);
+  return WEFT_OK;
+}
+
+/* --- The tick ------------------------------------------------------------------------------ */
+
+/* Stage 2. High priority first; what is posted meanwhile waits for the next tick. */
+static void run_posts(weft_world *world)
+{
+  uint32_t left[2], budget = world->config.posts_per_tick;
+  weft__posts_count(&world->posts, left);
+  for (int priority = WEFT_HIGH; priority <= WEFT_NORMAL; priority++) {
+    for (; left[priority] > 0 && budget > 0; left[priority]--, budget--) {
+      weft__post post;
+      if (!weft__posts_take(&world->posts, (weft_priority)priority, &post)) break;
+      post.fn(post.arg);
+    }
+  }
+}
+
+static void run_phase(weft_world *world, weft_phase phase, double dt)
+{
+  if (world->config.hooks.phase) world->config.hooks.phase(world->config.hooks.host, phase, dt);
+}
+
+/* Runs the pass that was begun. The runner comes back when the pass is done or when a routine kept
+   its stack; then another runner stands in its place. */
+static void run_pass(weft_world *world)
+{
+  world->pass_done = false;
+  while (!world->pass_done) weft_fiber_resume(world->runner);
+  world->sched.running = NULL;
+}
+
+static bool pass_is_empty(const weft__sched *sched)
+{
+  return sched->cancel_pass_left == 0 && sched->urgent.head == sched->urgent.pass_end &&
+         sched->ready.head == sched->ready.pass_end;
+}
+
+/* Stacks that came back since the last tick are looked at one a tick, the runner's now and then:
+   what was used deeply gives its pages back. */
+static void trim_stacks(weft_world *world)
+{
+  weft__fiber_pool_trim(world->pool, 1);
+  if (world->tick_count % 64 == 0) weft__fiber_trim_suspended(world->runner);
+}
+
+static weft_status may_enter(const weft_world *world)
+{
+  if (world->thread != weft__thread_id()) return WEFT_THREAD;
+  return weft_world_ticking() ? WEFT_BUSY : WEFT_OK;
+}
+
+weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
+{
+  weft__sched *sched = &world->sched;
+  weft_status status = may_enter(world);
+  if (status) return status;
+  double scaled = world->paused ? 0 : dt * world->time_scale;
+  if (!weft__clock_fits(&sched->real, dt) || !weft__clock_fits(&sched->sim, scaled))
+    return WEFT_INVALID;
+
+  uint64_t before = sched->counts.resumed;
+  world->in_tick = true;
+  weft__set_ticking(world);
+  sched->paused = world->paused;
+  if (!sched->paused) weft__clock_advance(&sched->sim, scaled);
+  weft__clock_advance(&sched->real, dt);
+  world->tick_count++;
+  run_posts(world);
+  run_phase(world, WEFT_PRE_UPDATE, dt);
+  run_phase(world, WEFT_UPDATE, dt);
+  weft__sched_begin_pass(sched);
+  if (!pass_is_empty(sched)) run_pass(world);
+  run_phase(world, WEFT_POST_UPDATE, dt);
+  trim_stacks(world);
+  weft__set_ticking(NULL);
+  world->in_tick = false;
+#ifdef WEFT_HARD
+  WEFT_CHECK(weft__sched_valid(sched));
+#endif
+  if (resumed) *resumed = sched->counts.resumed - before;
+  return WEFT_OK;
+}
+
+weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left)
+{
+  weft__sched *sched = &world->sched;
+  weft_status status = may_enter(world);
+  if (status) return status;
+  world->in_tick = true;
+  weft__set_ticking(world);
+  for (uint32_t pass = 1; pass <= passes && sched->active > 0; pass++) {
+    for (uint32_t slot = 0; slot < sched->fresh; slot++)
+      weft__sched_cancel(sched, weft__sched_at(sched, slot));
+    sched->force = pass == passes;
+    weft__sched_begin_drain(sched);
+    if (!pass_is_empty(sched)) run_pass(world);
+  }
+  sched->force = false;
+  weft__set_ticking(NULL);
+  world->in_tick = false;
+  if (left) *left = sched->active;
+  return WEFT_OK;
+}
+
+weft_status weft_world_post(weft_world *world, void (*fn)(void *arg), void *arg,
+                            weft_priority priority)
+{
+  if (!fn || (priority != WEFT_HIGH && priority != WEFT_NORMAL)) return WEFT_INVALID;
+  return weft__posts_add(&world->posts, (weft__post){fn, arg}, priority);
+}
+
+/* --- Clock and numbers --------------------------------------------------------------------- */
+
+void weft_world_pause(weft_world *world)
+{
+  world->paused = true;
+}
+
+void weft_world_resume(weft_world *world)
+{
+  world->paused = false;
+}
+
+bool weft_world_is_paused(const weft_world *world)
+{
+  return world->paused;
+}
+
+weft_status weft_world_set_time_scale(weft_world *world, double scale)
+{
+  if (!isfinite(scale) || scale < 0) return WEFT_INVALID;
+  world->time_scale = scale;
+  return WEFT_OK;
+}
+
+int64_t weft_world_sim_time(const weft_world *world)
+{
+  return world->sched.sim.now;
+}
+
+int64_t weft_world_real_time(const weft_world *world)
+{
+  return world->sched.real.now;
+}
+
+uint64_t weft_world_tick_count(const weft_world *world)
+{
+  return world->tick_count;
+}
+
+void *weft_world_host(const weft_world *world)
+{
+  return world->config.hooks.host;
+}
+
+int64_t weft_clock(void)
+{
+  return weft__clock_ns();
+}
+
+void weft_sleep_until(int64_t ns)
+{
+  weft__sleep_until_ns(ns);
+}
+
+bool weft_world_in_tick(const weft_world *world)
+{
+  return world->in_tick;
+}
+
+void weft_world_stats_get(const weft_world *world, weft_world_stats *out)
+{
+  const weft__sched *sched = &world->sched;
+  weft_fiber_stats fibers;
+  uint32_t posts[2];
+  weft_fiber_pool_stats(world->pool, &fibers);
+  weft__posts_count((weft__posts *)&world->posts, posts);
+  *out = (weft_world_stats){
+      .active = sched->active,
+      .pinned = world->pinned,
+      .capacity = sched->capacity,
+      .stacks = fibers.mapped,
+      .stack_bytes = fibers.stack_bytes,
+      .resumed = sched->counts.resumed,
+      .started = sched->counts.started,
+      .completed = sched->counts.completed,
+      .cancelled = sched->counts.cancelled,
+      .failed = sched->counts.failed,
+      .rejected = sched->counts.rejected,
+      .posts = posts[0] + posts[1],
+  };
+  for (uint32_t slot = 0; slot < sched->fresh; slot++) {
+    const weft__task *task = weft__sched_at(sched, slot);
+    if (!task->alive) continue;
+    out->sleeping += task->state == WEFT_STATE_SLEEPING;
+    out->ready += task->state == WEFT_STATE_QUEUED;
+  }
+}

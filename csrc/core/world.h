@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** world.h - what a world is made of; shared by world.c (its life and its tick) and routine.c (what
+** runs in it). The joint of scheduler and fibers: neither knows the other.
+*/
+#ifndef WEFT_WORLD_H
+#define WEFT_WORLD_H
+
+#include "core/fiber.h"
+#include "core/posts.h"
+#include "core/sched.h"
+
+struct weft_routine {
+  weft__task task; /* first: the scheduler's slot is the routine */
+  weft_body body;
+  void *arg;
+  weft_fiber *fiber; /* whose stack it keeps while it is pinned, else NULL */
+  /* The host's record follows. */
+};
+
+struct weft_world {
+  weft__sched sched;
+  weft__posts posts;
+  weft_fiber_pool *pool;
+  weft_fiber *runner; /* runs the passes; whoever waits on its stack keeps it */
+  weft_fiber *spare;  /* the next runner, made before the runner may be left; or NULL */
+  bool pass_done;
+  uint32_t pinned;
+  double time_scale;
+  bool paused;   /* from the next tick on */
+  bool in_tick;
+  uint64_t tick_count;
+  uint64_t thread; /* that made it */
+  weft_world_config config;
+};
+
+/* The scheduler's view of routines. */
+extern const weft__sched_ops weft__routine_ops;
+
+/* What a runner fiber does, with the world. */
+void weft__runner(void *world);
+
+/* Makes the world this thread's ticking one, and back. */
+void weft__set_ticking(weft_world *world);
+
+static inline weft_routine *weft__routine_of(weft__task *task)
+{
+  return (weft_routine *)task;
+}
+
+static inline weft_world *weft__world_of(weft__sched *sched)
+{
+  return WEFT_CONTAINER_OF(sched, weft_world, sched);
+}
+
+#endif

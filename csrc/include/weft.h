@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** weft.h - the whole public C API of weft: gameplay routines on native fibers.
+**
+** A `weft_world` owns routines and the clock they live by. The host calls `weft_world_tick`
+** once a frame; the tick resumes each routine that is due. A routine is straight-line code: it
+** calls `weft_wait` and goes on, ticks later, with its locals alive.
+**
+** Threads: a world belongs to the OS thread that made it. Every function that takes a world or
+** acts on the running routine must be called there, and answers WEFT_THREAD elsewhere; the one
+** exception is `weft_world_post`. Fibers belong to the thread that made their pool.
+**
+** Failure: functions answer 0 or a negative `weft_status`. Out parameters are written only on
+** success. The library never prints, exits or reads the environment; the one exception is the
+** stack overflow message (see `weft_catch_overflow`), which a host can turn off.
+**
+** Time: whole nanoseconds (`int64_t`) everywhere but in `weft_world_tick`, whose `dt` is a
+** double of seconds as engines have it. Deadlines within 1 us of the clock count as due.
+*/
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The plain declarations that LuaJIT reads too stand in a file without preprocessor lines. */
+#include "weft_ffi.h"
+
+#define WEFT_VERSION "0.1.0"
+
+/* --- Statuses ------------------------------------------------------------------------------ */
+
+/* One line per status: name, value, text. 0 is success; WEFT_PARKED is the only positive one. */
+#define WEFT_STATUSES(X)                                                                       \
+  X(WEFT_PARKED, 1, "the body armed a wait and gave its stack back")                           \
+  X(WEFT_OK, 0, "no error")                                                                    \
+  X(WEFT_INVALID, -1, "an argument is out of its range")                                       \
+  X(WEFT_NOMEM, -2, "not enough memory")                                                       \
+  X(WEFT_FULL, -3, "no free slot: the capacity is used up")                                    \
+  X(WEFT_CLOSED, -4, "the world is closed")                                                    \
+  X(WEFT_EXPIRED, -5, "the handle's slot was reused: its routine is long gone")                \
+  X(WEFT_TIMEOUT, -6, "the time limit passed first")                                           \
+  X(WEFT_CANCELLED, -7, "cancelled")                                                           \
+  X(WEFT_FORCED, -8, "cancelled, and to be ended by force: it swallowed too many cancels")     \
+  X(WEFT_OUTSIDE, -9, "not inside a routine")                                                  \
+  X(WEFT_BUSY, -10, "not allowed inside a tick")                                               \
+  X(WEFT_ALIVE, -11, "not allowed while a routine is alive")                                   \
+  X(WEFT_THREAD, -12, "called from a thread that does not own the object")                     \
+  X(WEFT_SELF, -13, "a routine cannot join itself")                                            \
+  X(WEFT_RING, -14, "the join would close a ring of routines that wait for each other")        \
+  X(WEFT_NOSTACK, -15, "no native stack: the system refused the memory")                       \
+  X(WEFT_MAPCOUNT, -16, "no native stack: raise the sysctl vm.max_map_count")                  \
+  X(WEFT_FAILED, -17, "the body failed")
+
+enum {
+#define WEFT_STATUS_ENUM(name, value, text) name = (value),
+  WEFT_STATUSES(WEFT_STATUS_ENUM)
+#undef WEFT_STATUS_ENUM
+};
+
+/* --- Fibers -------------------------------------------------------------------------------- */
+
+/*
+** A fiber is a native stack of its own that can be entered and left at will. Pools keep stacks
+** mapped and guarded, so that starting a fiber costs a few nanoseconds. Fibers are the ground
+** that routines stand on; most hosts never need them bare.
+*/
+typedef struct weft_fiber weft_fiber;
+typedef struct weft_fiber_pool weft_fiber_pool;
+typedef void (*weft_fiber_fn)(void *arg);
+
+/* What `weft_fiber_pool_stats` tells. */
+typedef struct weft_fiber_stats {
+  size_t stack_bytes;  /* usable bytes of each stack, rounded up to whole pages */
+  uint32_t mapped;     /* stacks mapped so far */
+  uint32_t busy;       /* stacks with a fiber on them that has not ended */
+  uint32_t max_busy;   /* the most that were busy at once */
+} weft_fiber_stats;
+
+/*
+** Makes a pool of at most `max_stacks` (1 to 2^24) stacks of `stack_bytes` (16 KiB to 1 GiB;
+** rounded up to pages; the guard comes on top). Stacks are mapped in slabs when first needed.
+** WEFT_INVALID, WEFT_NOMEM.
+*/
+weft_status weft_fiber_pool_new(size_t stack_bytes, uint32_t max_stacks, weft_fiber_pool **out);
+
+/* Unmaps the stacks. A fiber that has not ended is dropped as it stands. NULL is allowed. */
+void weft_fiber_pool_delete(weft_fiber_pool *pool);
+
+void weft_fiber_pool_stats(const weft_fiber_pool *pool, weft_fiber_stats *out);
+
+/*
+** Takes a stack and sets `fn(arg)` up on it; nothing runs yet. The fiber ends, and its stack
+** returns to the pool, when `fn` returns. WEFT_FULL at `max_stacks`; WEFT_NOMEM, WEFT_NOSTACK or
+** WEFT_MAPCOUNT when the system refuses; the pool is as it was.
+*/
+weft_status weft_fiber_start(weft_fiber_pool *pool, weft_fiber_fn fn, void *arg, weft_fiber **out);
+
+/*
+** Runs `fiber` until it yields or ends; returns true while it has not ended. After false the
+** pointer is dead. Only the fiber's own thread may call it, and never for a running fiber.
+*/
+bool weft_fiber_resume(weft_fiber *fiber);
+
+/* Leaves the running fiber: its `weft_fiber_resume` returns. Must be called on a fiber. */
+void weft_fiber_yield(void);
+
+/* The fiber this thread runs on; NULL on the thread's own stack. */
+weft_fiber *weft_fiber_current(void);
+
+/* Bytes between the deepest point the stack ever saw written and its top; 0 for a fresh one. */
+size_t weft_fiber_high_water(const weft_fiber *fiber);
+
+/* Bytes left on the running fiber's stack below the caller; SIZE_MAX off fibers. */
+size_t weft_fiber_stack_left(void);
+
+/*
+** An overflow of a fiber's stack runs into a guard. With the handler installed (it runs on an
+** alternate signal stack of the installing thread) the process prints which routine it was and
+** what to raise, then lets the handler that was there before act. Called by `weft_world_new`
+** unless its config says otherwise. Harmless when called again. WEFT_NOMEM, WEFT_INVALID.
+*/
+weft_status weft_catch_overflow(void);
+
+/* --- Worlds -------------------------------------------------------------------------------- */
+
+typedef enum weft_phase {
+  WEFT_PRE_UPDATE,  /* stage 5 */
+  WEFT_UPDATE,      /* stage 5, after preUpdate */
+  WEFT_POST_UPDATE, /* stage 7 */
+} weft_phase;
+
+typedef enum weft_priority { WEFT_HIGH, WEFT_NORMAL } weft_priority;
+
+typedef enum weft_state {
+  WEFT_STATE_QUEUED,     /* unstarted, or woken and not yet resumed */
+  WEFT_STATE_RUNNING,    /* on the processor now */
+  WEFT_STATE_SLEEPING,   /* in any kind of wait */
+  WEFT_STATE_CANCELLING, /* asked to stop, not ended yet */
+  WEFT_STATE_COMPLETED,
+  WEFT_STATE_CANCELLED,
+  WEFT_STATE_FAILED,
+  WEFT_STATE_EXPIRED, /* the slot belongs to a later routine */
+} weft_state;
+
+/* How many swallowed cancels a routine gets before `weft_arm_*` and `weft_wait` answer
+   WEFT_FORCED. */
+#define WEFT_MAX_SWALLOWED 8
+
+/*
+** What a host plugs into a world; every function may be NULL. They are called on the world's
+** thread; `prefetch` and `describe` must not call back into the world, `dropped` and `ended` may
+** start, cancel and ask, but not wait or tick.
+*/
+typedef struct weft_world_hooks {
+  void *host; /* passed to each hook */
+  /* The systems of one phase; `dt` is the raw dt of the tick. Runs on the stack that ticks. */
+  void (*phase)(void *host, weft_phase phase, double dt);
+  /* A routine was cancelled before it was ever entered: release what its argument owns. */
+  void (*dropped)(void *host, weft_routine *routine);
+  /* The body has returned, the state is final, the slot and its record are not reused before this
+     returns. `joined`: somebody waited for it. Runs on a fiber, outside any routine. */
+  void (*ended)(void *host, weft_routine *routine, bool joined);
+  /* The routine comes up soon: prefetch what its body will touch. `step` is 0, then 1, then 2,
+     a few resumes apart. */
+  void (*prefetch)(void *host, weft_routine *routine, int step);
+  /* Writes where the routine's code stands, such as "file:line", for the overflow message.
+     Called inside a signal handler: no allocation, no locks. */
+  void (*describe)(void *host, weft_routine *routine, char *text, size_t size);
+} weft_world_hooks;
+
+typedef struct weft_world_config {
+  uint32_t capacity;         /* routines alive at once, 1 to 2^24; 0 means 256 */
+  uint32_t resumes_per_tick; /* 0 means no limit */
+  uint32_t posts_per_tick;   /* 0 means 128 */
+  size_t stack_bytes;        /* 16 KiB to 1 GiB; 0 means 64 KiB */
+  size_t record_bytes;       /* the host's own bytes in each routine's slot, zeroed at start; at most 4096 */
+  bool keep_signals;         /* leave SIGSEGV and SIGBUS to the host */
+  weft_world_hooks hooks;
+} weft_world_config;
+
+typedef struct weft_world_stats {
+  uint32_t active;   /* routines alive */
+  uint32_t sleeping; /* in a wait, nextTick included */
+  uint32_t ready;    /* queued to be resumed */
+  uint32_t pinned;   /* suspended with their native stack */
+  uint32_t capacity;
+  uint32_t stacks; /* native stacks mapped */
+  size_t stack_bytes;
+  uint64_t resumed; /* resumes since the world was made */
+  uint64_t started, completed, cancelled, failed, rejected;
+  uint32_t posts; /* waiting to be run */
+} weft_world_stats;
+
+/* Makes a world; NULL config means all defaults. Memory for `capacity` routines is reserved here
+   and in `weft_world_configure`, nowhere later. WEFT_INVALID, WEFT_NOMEM, WEFT_NOSTACK. */
+weft_status weft_world_new(const weft_world_config *config, weft_world **out);
+
+/* Replaces the configuration, clocks and counters kept. WEFT_ALIVE while a routine lives,
+   WEFT_BUSY inside a tick; on any failure the world is as it was. */
+weft_status weft_world_configure(weft_world *world, const weft_world_config *config);
+
+/* Drops every routine as it stands (its cleanups do not run: cancel and tick first for that)
+   and frees the world. Posts that have not run are dropped. WEFT_BUSY inside a tick, WEFT_THREAD.
+   NULL is allowed. */
+weft_status weft_world_delete(weft_world *world);
+
+/*
+** One simulation tick of `dt` seconds, 0 to 9e9. The order of its stages is API: time, posts,
+** messages, timers, systems (preUpdate, update), routines, systems (postUpdate). Writes how many
+** routines were resumed. WEFT_INVALID for a dt that is out of range, not finite, or would run
+** over the clock; WEFT_BUSY inside a tick of any world on this thread; WEFT_THREAD.
+*/
+weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed);
+
+/*
+** Cancels every routine and runs retirement passes, at most `passes` (8 is what scripts get), until
+** none is left; no time passes. In the last pass a wait answers WEFT_FORCED. Writes how many
+** routines are still alive. WEFT_BUSY, WEFT_THREAD.
+*/
+weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left);
+
+/* Runs `fn(arg)` on the world's thread in stage 2 of the next tick. Any thread may call it while
+   the world lives. WEFT_FULL at 2^20 waiting posts, WEFT_NOMEM, WEFT_CLOSED. */
+weft_status weft_world_post(weft_world *world, void (*fn)(void *arg), void *arg,
+                            weft_priority priority);
+
+/* Sim time and the routines' waits stand still from the next tick on; real time goes on. */
+void weft_world_pause(weft_world *world);
+void weft_world_resume(weft_world *world);
+bool weft_world_is_paused(const weft_world *world);
+
+/* sim time += dt * scale; finite and >= 0, else WEFT_INVALID. */
+weft_status weft_world_set_time_scale(weft_world *world, double scale);
+
+int64_t weft_world_sim_time(const weft_world *world);  /* ns */
+int64_t weft_world_real_time(const weft_world *world); /* ns */
+uint64_t weft_world_tick_count(const weft_world *world);
+void weft_world_stats_get(const weft_world *world, weft_world_stats *out);
+bool weft_world_in_tick(const weft_world *world);
+
+/* The `host` of the hooks the world was configured with. */
+void *weft_world_host(const weft_world *world);
+
+/* The world whose tick runs on this thread, or NULL. */
+weft_world *weft_world_ticking(void);
+
+/* --- The real clock ------------------------------------------------------------------------ */
+
+/* Monotonic nanoseconds of the machine; worlds never read it by themselves. Any thread. */
+int64_t weft_clock(void);
+/* Sleeps until `weft_clock` shows `ns`; signals do not cut it short. Any thread. */
+void weft_sleep_until(int64_t ns);
+
+/* --- Routines ------------------------------------------------------------------------------ */
+
+/*
+** A routine's code. It may wait in two ways:
+**  - on its stack: call `weft_wait` and friends; the fiber keeps the stack (a pinned wait);
+**  - compact: call one `weft_arm_*`, and when that gave WEFT_OK return WEFT_PARKED; the stack
+**    goes back to the pool and the body is entered again when the wait is over, where
+**    `weft_woken` tells how it ended.
+** It ends by returning WEFT_OK (completed), WEFT_CANCELLED or WEFT_FORCED (cancelled; completed
+** is what a body that was asked to stop and returns WEFT_OK is), or any other negative status
+** (failed).
+*/
+typedef weft_status (*weft_body)(weft_routine *self, void *arg);
+
+/* Queues a routine; never runs it inline. WEFT_FULL at capacity, WEFT_INVALID, WEFT_THREAD. */
+weft_status weft_routine_start(weft_world *world, weft_body body, void *arg, weft_handle *out);
+
+/* WEFT_STATE_EXPIRED for a handle of another world or of a slot that was reused. */
+weft_state weft_routine_state(const weft_world *world, weft_handle handle);
+
+/* Asks a routine to stop; true if it was alive. Unstarted: cancelled at once, its body never
+   runs. Waiting: its wait answers WEFT_CANCELLED in the next routine stage. Running: its next
+   wait does. A routine that goes on waiting is told again once a tick. */
+bool weft_cancel(weft_world *world, weft_handle handle);
+
+/* The routine a handle means while it is alive, else NULL; and back. */
+weft_routine *weft_routine_find(const weft_world *world, weft_handle handle);
+weft_handle weft_routine_handle(const weft_world *world, const weft_routine *routine);
+/* The first live routine at or after slot `*cursor`; moves the cursor past it; NULL at the end. */
+weft_routine *weft_routine_each(const weft_world *world, uint32_t *cursor);
+/* The host's own bytes of the slot (`record_bytes`), aligned to 8. */
+void *weft_routine_record(const weft_routine *routine);
+/* The slot's number, 0 to capacity - 1: an index for tables of the host. */
+uint32_t weft_routine_slot(const weft_world *world, const weft_routine *routine);
+weft_state weft_routine_state_of(const weft_routine *routine);
+/* Whether it was asked to stop. */
+bool weft_routine_cancelled(const weft_routine *routine);
+/* Whether somebody waits for it to end. */
+bool weft_routine_has_joiners(const weft_routine *routine);
+/* Whether it keeps a native stack. */
+bool weft_routine_pinned(const weft_routine *routine);
+/* Nanoseconds until its deadline on the clock it waits on; -1 without one. */
+int64_t weft_routine_wakes_in(const weft_world *world, const weft_routine *routine);
+/* Cancels as `weft_cancel` does. */
+bool weft_routine_cancel(weft_world *world, weft_routine *routine);
+/* Ends the wait of a sleeping routine now, as if it were over; false if it does not sleep. */
+bool weft_routine_wake(weft_world *world, weft_routine *routine);
+
+/* The running routine of this thread, or NULL. */
+weft_routine *weft_self(void);
+
+/* Pinned waits of the running routine. WEFT_OK; WEFT_CANCELLED; WEFT_OUTSIDE; WEFT_INVALID for a
+   negative time or one over 1e9 s; WEFT_NOSTACK, WEFT_NOMEM or WEFT_MAPCOUNT if no stack could be
+   had to go on with the others (then it did not wait). 0 ns is the next tick. */
+weft_status weft_wait(int64_t ns);
+weft_status weft_wait_unscaled(int64_t ns);
+weft_status weft_next_tick(void);
+
+/* Waits until the routine has ended; `timeout` in ns of sim time, negative for none. WEFT_OK (ask
+   `weft_routine_state` how it ended), WEFT_TIMEOUT, WEFT_EXPIRED, WEFT_SELF, WEFT_RING and what
+   `weft_wait` answers. */
+weft_status weft_join(weft_handle handle, int64_t timeout);
+
+/*
+** Arms a wait without leaving: the compact half of the calls above, for the running routine.
+** WEFT_OK: armed; now return WEFT_PARKED or call `weft_park`. WEFT_CANCELLED: not armed, unwind.
+** WEFT_FORCED: not armed; it swallowed WEFT_MAX_SWALLOWED cancels: end it if you can (its cleanups
+** count anew), or call `weft_arm_next_tick_forced` to be told again next tick. The rest as for the pinned calls;
+** `weft_arm_join` answers WEFT_OK with `*done` true, and arms nothing, if it has ended already.
+*/
+weft_status weft_arm_wait(weft_routine *self, int64_t ns);
+weft_status weft_arm_wait_unscaled(weft_routine *self, int64_t ns);
+weft_status weft_arm_next_tick(weft_routine *self);
+weft_status weft_arm_join(weft_routine *self, weft_handle handle, int64_t timeout, bool *done);
+weft_status weft_arm_next_tick_forced(weft_routine *self);
+
+/* Leaves with an armed wait, keeping the stack; answers as `weft_woken`, or why it could not
+   leave (then the wait is disarmed). */
+weft_status weft_park(weft_routine *self);
+
+/* How the last wait ended: WEFT_OK, WEFT_TIMEOUT, WEFT_CANCELLED. */
+weft_status weft_woken(const weft_routine *self);
+
+/* Nanoseconds the last wait took, on the clock it waited on. */
+int64_t weft_slept(const weft_routine *self);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** binding.h - what the files of the Lua binding share.
+**
+** A `universe` is what one lua_State holds; a `realm` is one of its worlds: the C world, and beside
+** it a Lua thread, the store, whose stack holds the tables that belong to the world. C code on a
+** fiber reaches Lua values through the store, and does what may throw in a protected call on the
+** universe's helper thread.
+*/
+#ifndef WEFT_LUA_BINDING_H
+#define WEFT_LUA_BINDING_H
+
+#include "lua/compat.h"
+#include "weft.h"
+
+typedef struct universe universe;
+typedef struct realm realm;
+
+/* What stands where on the stack of a realm's store. */
+enum {
+  STORE_VALUES = 1, /* value cells (values.c) */
+  STORE_THREADS,    /* coroutines by number + 1 (threads.c) */
+  STORE_HANDLES,    /* weak: handle objects by slot + 1 (handle.c) */
+  STORE_WORLD,      /* weak: the world's userdata at 1 */
+  STORE_SYSTEMS,    /* a list of subscriptions per phase */
+  STORE_ON_ERROR,   /* function or nil */
+  STORE_TRACE,      /* traceback of the error that is just ending a routine */
+  STORE_HANDLE_META,
+  STORE_CANCELLED,
+  STORE_PROTECTED, /* what binding_protect calls */
+  STORE_BODY,      /* compat.h: what stands under a routine's function on its coroutine */
+  STORE_HANDLER,
+  STORE_DONOR, /* threads.c: keeps the donor alive */
+  STORE_TOP = STORE_DONOR
+};
+
+/* Cells for Lua values, linked in chains by C; 0 is no cell. */
+typedef struct values {
+  uint32_t *next; /* next[i] is the cell behind i, of a chain or of the free ones */
+  uint32_t free, count, size, used;
+} values;
+
+/* Coroutines that routines run on; reused, the one that ended last first. */
+typedef struct threads {
+  lua_State **of; /* by number; NULL when it was thrown away */
+  uint32_t *idle; /* numbers of those that nobody runs on */
+  uint32_t count, idle_count, size;
+} threads;
+
+struct realm {
+  universe *universe;
+  weft_world *world; /* NULL once closed */
+  realm *next;       /* of the universe */
+  uint32_t serial;   /* of the realm, never used again: what a handle remembers */
+  lua_State *store;      /* kept alive by the userdata that the realm is */
+  lua_State *ticking;    /* the Lua thread that called tick; NULL outside */
+  lua_State *donor;      /* whose depth of C calls routines start at, or NULL */
+  values values;
+  threads threads;
+  double fixed_step;
+  weft_world_config config;
+  bool closing;
+  uint32_t systems[3]; /* subscriptions that are on, by phase */
+  bool dirty[3];       /* phases that hold subscriptions that are off */
+  double last_times[3]; /* simTime, realTime, tickCount of a closed world */
+};
+
+struct universe {
+  realm *realms;
+  lua_State *helper; /* where C code on a fiber makes protected calls */
+  realm *current;    /* whose tick runs */
+  realm *fallback; /* the default world, or NULL */
+  uint32_t next_serial;
+  int callbacks;   /* > 0 while a callback runs that is no part of the running routine */
+  const void *world_meta, *handle_meta, *cancelled;
+  bool closed;
+};
+
+/* How a routine is going to end, and how it stands. In its slot. */
+typedef struct record {
+  lua_State *thread;  /* the coroutine it runs on; NULL before its first resume */
+  uint32_t thread_number;
+  uint32_t cells;     /* function and arguments until the first resume; then, if it failed, its
+                         handle until that is reported */
+  uint32_t cell_count;
+  uint32_t defers;    /* cells: the latest first */
+  uint8_t outcome;    /* enum outcome */
+  bool armed;         /* a wait of ours is under way */
+  bool bare;          /* ... by coroutine.yield */
+  bool must_close;    /* it yielded to be ended by force */
+  bool reported;      /* as one that cannot be ended */
+  bool in_defer;      /* the coroutine runs a cleanup */
+  bool forced;        /* it was ended by force */
+} record;
+
+enum outcome { OUTCOME_NONE, OUTCOME_COMPLETED, OUTCOME_CANCELLED, OUTCOME_FAILED };
+
+/* The object a script holds. What a routine ended with is its user value. */
+typedef struct handle {
+  weft_handle id;
+  uint32_t serial; /* of the realm */
+  uint8_t state;   /* weft_state once it is final, else 0 */
+  uint8_t shape;   /* enum shape of the user value */
+} handle;
+
+enum shape { SHAPE_NOTHING, SHAPE_VALUE, SHAPE_LIST, SHAPE_ERROR };
+
+/* --- core.c --- */
+#define binding_universe(L) ((universe *)lua_touserdata((L), lua_upvalueindex(1)))
+/* Sets functions into the table on top; each gets the universe as its upvalue. */
+void binding_functions(lua_State *L, const luaL_Reg *list);
+void binding_push_universe(lua_State *L);
+/* The calling world, else the default one, which is made if need be. */
+realm *binding_realm_here(lua_State *L);
+/* The running routine, or NULL. */
+weft_routine *binding_self(const universe *U);
+/* Calls fn(L, context) on the helper, protected, with `nargs` values that were pushed there. LUA_OK:
+   `nresults` are on the helper; else the error is. */
+int binding_protect(realm *R, int (*fn)(lua_State *L, void *context), void *context, int nargs,
+                    int nresults);
+/* The same on a thread that has room for four values more, and as part of what runs there. */
+int binding_protect_on(lua_State *L, realm *R, int (*fn)(lua_State *L, void *context),
+                       void *context, int nargs, int nresults);
+/* Raises at the line that called the public function. */
+int binding_misuse(lua_State *L, const char *format, ...);
+/* What stands at `index`, for messages: "got -1", "got string". */
+const char *binding_got(lua_State *L, int index);
+void *binding_alloc(lua_State *L, void *block, size_t old_size, size_t size);
+
+/* --- values.c --- */
+bool values_init(lua_State *L, values *v, uint32_t size);
+void values_fini(lua_State *L, values *v);
+void values_reserve(lua_State *L, realm *R, uint32_t count);       /* may throw */
+uint32_t values_put(realm *R, lua_State *L, int index);            /* reserved before */
+uint32_t values_take(realm *R, lua_State *L, uint32_t cell);       /* -> value; the next cell */
+void values_drop(realm *R, uint32_t cell);                         /* frees a whole chain */
+
+/* --- threads.c --- */
+bool threads_init(lua_State *L, threads *t, uint32_t size);
+void threads_fini(lua_State *L, threads *t);
+bool threads_take(realm *R, record *rec); /* false: no memory, the error is on the helper */
+void threads_give(realm *R, record *rec, bool reusable);
+lua_State *threads_push_donor(lua_State *L, size_t stack_bytes); /* -> donor or nil */
+
+/* --- routine.c --- */
+weft_status routine_body(weft_routine *self, void *arg);
+void routine_dropped(void *host, weft_routine *self);
+void routine_ended(void *host, weft_routine *self, bool joined);
+int routine_start(lua_State *L, realm *R, int first, const char *who);
+void routine_push_parts(lua_State *L); /* -> body, handler */
+void routine_open(lua_State *L);
+
+/* --- waits.c --- */
+#define WAKE_TOKEN(U) ((void *)(U))
+/* What a coroutine is resumed with when a wait of ours is over; how many values. */
+int waits_push_wake(universe *U, lua_State *co, const weft_routine *self, weft_status woken);
+void waits_open(lua_State *L);
+
+/* --- handle.c --- */
+void handle_open(lua_State *L); /* -> metatable */
+handle *handle_check(lua_State *L, int index, const char *who);
+handle *handle_new(lua_State *L, realm *R); /* -> handle */
+void handle_bind(lua_State *L, realm *R, weft_handle id, uint32_t slot); /* handle -> handle */
+handle *handle_peek(realm *R, uint32_t slot); /* -> handle on the store, or NULL and nothing */
+void handle_of(lua_State *L, realm *R, const weft_routine *routine); /* -> handle; may throw */
+/* The object learns the final state. */
+void handle_finish(realm *R, const weft_routine *self, weft_state state);
+void handle_complete(realm *R, weft_routine *self, lua_State *from, int count); /* values -> */
+void handle_fail(realm *R, weft_routine *self, lua_State *from, lua_State *traced); /* error -> */
+int handle_push_result(lua_State *L, int index, const handle *h);
+realm *handle_realm(const universe *U, const handle *h);
+weft_state handle_state(const universe *U, const handle *h);
+
+/* --- report.c --- */
+int report_push_on(lua_State *L, realm *R); /* handle or nil, error, traceback -> */
+void report_routine(realm *R, uint32_t handle_cell);
+int report_traceback(lua_State *L); /* message handler: error -> error, its trace kept aside */
+void report_callback(realm *R, lua_State *L); /* error -> : of a system or a post */
+
+/* --- world.c --- */
+void world_open(lua_State *L);
+realm *world_check(lua_State *L, int index, const char *who);
+void world_push(lua_State *L, realm *R); /* -> userdata */
+realm *world_fallback(lua_State *L);
+void world_abandon(lua_State *L, realm *R);
+int64_t binding_check_seconds(lua_State *L, int index, const char *who, const char *what);
+
+/* --- config.c --- */
+void config_read(lua_State *L, int index, const char *who, realm *R, weft_world_config *config);
+
+/* --- systems.c --- */
+void systems_phase(void *host, weft_phase phase, double dt);
+void systems_open(lua_State *L);
+int systems_on(lua_State *L);
+int systems_post(lua_State *L);
+
+/* --- os.c --- */
+void os_open(lua_State *L);
+
+/* --- probe.c --- */
+void probe_prefetch(void *host, weft_routine *self, int step);
+void probe_describe(void *host, weft_routine *self, char *text, size_t size);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** compat.h - where Lua 5.4 and LuaJIT 2.1 differ. No other file of the binding looks at a version.
+*/
+#ifndef WEFT_LUA_COMPAT_H
+#define WEFT_LUA_COMPAT_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#if LUA_VERSION_NUM >= 504
+
+#if defined(LUA_VERSION_RELEASE_NUM) && LUA_VERSION_RELEASE_NUM < 50404
+#error "weft needs Lua 5.4.4 or newer: earlier ones lose errors in coroutine.close"
+#endif
+
+#define WEFT_LUAJIT 0
+/* Stack for 200 nested C calls and Lua's own error at the end of them. */
+#define COMPAT_STACK_BYTES ((size_t)512 << 10)
+
+static inline int compat_resume(lua_State *co, lua_State *from, int nargs, int *nresults)
+{
+  return lua_resume(co, from, nargs, nresults);
+}
+
+static inline void compat_new_object(lua_State *L, size_t size) /* -> userdata */
+{
+  lua_newuserdatauv(L, size, 1);
+}
+
+static inline void compat_set_value(lua_State *L, int index) /* value -> */
+{
+  lua_setiuservalue(L, index, 1);
+}
+
+static inline void compat_get_value(lua_State *L, int index) /* -> value */
+{
+  lua_getiuservalue(L, index, 1);
+}
+
+#define compat_raw_length lua_rawlen
+
+/* Whether `L` runs a finalizer, where nothing may wait. */
+static inline int compat_in_finalizer(lua_State *L)
+{
+  return lua_gc(L, LUA_GCISRUNNING) == -1;
+}
+
+/* Ends a coroutine that failed or yielded; its to-be-closed variables run. LUA_OK, or the error
+   is on its stack. */
+static inline int compat_close(lua_State *co)
+{
+  return lua_resetthread(co);
+}
+
+#define COMPAT_CAN_CLOSE 1
+
+/* At the bottom of a routine's coroutine, under its function, stands a to-be-closed guard: it is
+   told when a script closes the coroutine. Arguments that come with it: none. */
+#define COMPAT_BODY_ARGS 0
+
+static inline void compat_set_bottom(lua_State *co)
+{
+  lua_toclose(co, 1);
+}
+
+/* How the function ended: LUA_OK with `*count` results on top, or an error on top. */
+static inline int compat_outcome(lua_State *co, int status, int *count)
+{
+  if (status == LUA_OK) *count = lua_gettop(co) - 1;
+  return status;
+}
+
+/* A C function that waits yields with a continuation, which finishes the call. */
+#define COMPAT_TOKENS 0
+#define compat_yield(L, n, context, k) lua_yieldk((L), (n), (context), (k))
+
+/* A protected call through which the callee may yield. */
+#define compat_pcall(L, nargs, k) lua_pcallk((L), (nargs), LUA_MULTRET, 0, 0, (k))
+
+/* Nothing to mend before an error is thrown on a stack that was switched to. */
+static inline void compat_before_throw(lua_State *L)
+{
+  (void)L;
+}
+
+/* A reused coroutine starts without the hook of its last user. */
+static inline void compat_clear_hook(lua_State *co)
+{
+  if (lua_gethook(co)) lua_sethook(co, NULL, 0, 0);
+}
+
+#else /* LuaJIT 2.1, with the API of Lua 5.1 */
+
+#include <luajit.h>
+
+#define WEFT_LUAJIT 1
+/* No limit of C calls of its own: room, and a guard. */
+#define COMPAT_STACK_BYTES ((size_t)2 << 20)
+
+#ifndef LUA_OK
+#define LUA_OK 0
+#endif
+
+typedef ptrdiff_t lua_KContext;
+
+static inline int compat_resume(lua_State *co, lua_State *from, int nargs, int *nresults)
+{
+  (void)from;
+  int status = lua_resume(co, nargs);
+  *nresults = lua_gettop(co);
+  return status;
+}
+
+static inline void compat_new_object(lua_State *L, size_t size)
+{
+  lua_newuserdata(L, size);
+}
+
+/* Only a table can stand beside a userdata here. */
+static inline void compat_set_value(lua_State *L, int index)
+{
+  lua_setfenv(L, index);
+}
+
+static inline void compat_get_value(lua_State *L, int index)
+{
+  lua_getfenv(L, index);
+}
+
+#define compat_raw_length lua_objlen
+
+/* Aborts a recording trace; in a finalizer it raises by itself. */
+static inline int compat_in_finalizer(lua_State *L)
+{
+  luaJIT_setmode(L, 0, LUAJIT_MODE_DEBUG);
+  return 0;
+}
+
+#define COMPAT_CAN_CLOSE 0
+
+/* A routine's coroutine runs xpcall(function, handler, ...): it stays usable after an error, and
+   the traceback is had while the stack still stands. */
+#define COMPAT_BODY_ARGS 2
+
+static inline void compat_set_bottom(lua_State *co)
+{
+  (void)co;
+}
+
+static inline int compat_outcome(lua_State *co, int status, int *count)
+{
+  if (status != LUA_OK) return status;
+  if (!lua_toboolean(co, 1)) return LUA_ERRRUN;
+  *count = lua_gettop(co) - 1;
+  return LUA_OK;
+}
+
+#define compat_close(co) ((void)(co), LUA_ERRRUN)
+
+/* No continuations: the C function ends, and the small Lua function that called it (in
+   lua/weft/waits.lua) goes on with a token and what the wait gave. */
+#define COMPAT_TOKENS 1
+#define compat_yield(L, n, context, k) ((void)(context), (void)(k), lua_yield((L), (n)))
+
+/* waits.lua has the one through which a callee may yield. */
+#define compat_pcall(L, nargs, k) lua_pcall((L), (nargs), LUA_MULTRET, 0)
+
+static int compat_nop(lua_State *L)
+{
+  (void)L;
+  return 0;
+}
+
+/* LuaJIT before 2023-09 takes the state that was entered last for the running one when it records
+   after an error that C threw: entering and leaving a C function sets that right. */
+static inline void compat_before_throw(lua_State *L)
+{
+  lua_pushcfunction(L, compat_nop);
+  lua_call(L, 0, 0);
+}
+
+/* Hooks are the whole VM's there, not a coroutine's. */
+static inline void compat_clear_hook(lua_State *co)
+{
+  (void)co;
+}
+
+/* index -> text; may throw */
+static inline const char *luaL_tolstring(lua_State *L, int index, size_t *length)
+{
+  if (luaL_callmeta(L, index, "__tostring")) {
+    if (!lua_isstring(L, -1)) luaL_error(L, "'__tostring' must return a string");
+  } else if (lua_type(L, index) == LUA_TNUMBER || lua_type(L, index) == LUA_TSTRING) {
+    lua_pushvalue(L, index);
+  } else if (lua_type(L, index) == LUA_TBOOLEAN) {
+    lua_pushstring(L, lua_toboolean(L, index) ? "true" : "false");
+  } else if (lua_type(L, index) == LUA_TNIL) {
+    lua_pushliteral(L, "nil");
+  } else {
+    lua_pushfstring(L, "%s: %p", luaL_typename(L, index), lua_topointer(L, index));
+  }
+  return lua_tolstring(L, -1, length);
+}
+
+static inline int lua_absindex(lua_State *L, int index)
+{
+  return index > 0 || index <= LUA_REGISTRYINDEX ? index : lua_gettop(L) + index + 1;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** config.c - reads the options of weft.world{...} and world:configure{...}.
+*/
+#include <math.h>
+#include <string.h>
+
+#include "lua/binding.h"
+
+/* Below that too few C levels remain to load ordinary modules. */
+#define MIN_STACK_BYTES ((size_t)160 << 10)
+#define MAX_STACK_BYTES ((size_t)1 << 30)
+
+typedef struct option {
+  const char *name;
+  double least, most;
+} option;
+
+static const option options[] = {
+    {"capacity", 1, 1 << 24},
+    {"stackBytes", MIN_STACK_BYTES, MAX_STACK_BYTES},
+    {"resumesPerTick", 1, 4294967294.0},
+    {"postsPerTick", 1, 4294967294.0},
+};
+
+/* A whole number in range, or 0 if the key is absent. */
+static double read_whole(lua_State *L, int index, const char *who, const option *o)
+{
+  lua_getfield(L, index, o->name);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    return 0;
+  }
+  double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
+  if (!(value >= o->least && value <= o->most) || value != floor(value)) {
+    const char *hint = strcmp(o->name, "stackBytes") == 0
+                           ? " (below 160 KiB too little is left to load ordinary modules)"
+                           : "";
+    binding_misuse(L, "%s: %s must be a whole number from %f to %f, got %s%s", who, o->name,
+                   o->least, o->most, binding_got(L, -1), hint);
+  }
+  lua_pop(L, 1);
+  return value;
+}
+
+static double read_fixed_step(lua_State *L, int index, const char *who)
+{
+  lua_getfield(L, index, "fixedStep");
+  double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
+  if (!lua_isnil(L, -1) && !(value > 0 && value <= 1e9))
+    binding_misuse(L, "%s: fixedStep must be seconds over 0, got %s", who, binding_got(L, -1));
+  lua_pop(L, 1);
+  return value;
+}
+
+static bool is_known(const char *name)
+{
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    if (strcmp(name, options[i].name) == 0) return true;
+  return strcmp(name, "fixedStep") == 0;
+}
+
+static void check_keys(lua_State *L, int index, const char *who)
+{
+  lua_pushnil(L);
+  while (lua_next(L, index)) {
+    lua_pop(L, 1);
+    if (lua_type(L, -1) != LUA_TSTRING || !is_known(lua_tostring(L, -1))) {
+      luaL_tolstring(L, -1, NULL);
+      binding_misuse(L,
+                     "%s: unknown option '%s'; there are capacity, stackBytes, resumesPerTick, "
+                     "postsPerTick and fixedStep",
+                     who, lua_tostring(L, -1));
+    }
+  }
+}
+
+void config_read(lua_State *L, int index, const char *who, realm *R, weft_world_config *config)
+{
+  double whole[sizeof options / sizeof *options] = {0};
+  if (lua_istable(L, index)) {
+    check_keys(L, index, who);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+      whole[i] = read_whole(L, index, who, &options[i]);
+    R->fixed_step = read_fixed_step(L, index, who);
+  } else if (!lua_isnoneornil(L, index)) {
+    binding_misuse(L, "%s: a table of options expected, got %s", who, binding_got(L, index));
+  }
+  *config = (weft_world_config){
+      .capacity = whole[0] > 0 ? (uint32_t)whole[0] : 256,
+      .stack_bytes = whole[1] > 0 ? (size_t)whole[1] : COMPAT_STACK_BYTES,
+      .resumes_per_tick = (uint32_t)whole[2],
+      .posts_per_tick = (uint32_t)whole[3],
+      .record_bytes = sizeof(record),
+      .hooks = {.host = R,
+                .phase = systems_phase,
+                .dropped = routine_dropped,
+                .ended = routine_ended,
+                .prefetch = probe_prefetch,
+                .describe = probe_describe},
+  };
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** core.c - opens the module and holds what all of the binding leans on: the universe, the running
+** routine, misuse, protected calls.
+*/
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "lua/binding.h"
+
+/* Its address is the universe's key in the registry. */
+static const char universe_key;
+
+void binding_push_universe(lua_State *L)
+{
+  lua_pushlightuserdata(L, (void *)&universe_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+void binding_functions(lua_State *L, const luaL_Reg *list)
+{
+  for (; list->name; list++) {
+    binding_push_universe(L);
+    lua_pushcclosure(L, list->func, 1);
+    lua_setfield(L, -2, list->name);
+  }
+}
+
+void *binding_alloc(lua_State *L, void *block, size_t old_size, size_t size)
+{
+  void *ud;
+  lua_Alloc f = lua_getallocf(L, &ud);
+  return f(ud, block, old_size, size);
+}
+
+weft_routine *binding_self(const universe *U)
+{
+  if (!U->current || U->callbacks > 0) return NULL;
+  return weft_world_ticking() == U->current->world ? weft_self() : NULL;
+}
+
+realm *binding_realm_here(lua_State *L)
+{
+  universe *U = binding_universe(L);
+  return U->current ? U->current : world_fallback(L);
+}
+
+/* The level of whoever called the public function: waits.lua stands between on one VM. */
+static int caller_level(lua_State *L)
+{
+  static const char inner[] = "weft/waits.lua";
+  lua_Debug ar;
+  if (!lua_getstack(L, 1, &ar) || !lua_getinfo(L, "S", &ar)) return 1;
+  size_t length = strlen(ar.source), tail = sizeof inner - 1;
+  return length >= tail && strcmp(ar.source + length - tail, inner) == 0 ? 2 : 1;
+}
+
+int binding_misuse(lua_State *L, const char *format, ...)
+{
+  va_list args;
+  luaL_where(L, caller_level(L));
+  va_start(args, format);
+  lua_pushvfstring(L, format, args);
+  va_end(args);
+  lua_concat(L, 2);
+  return lua_error(L);
+}
+
+const char *binding_got(lua_State *L, int index)
+{
+  if (lua_type(L, index) == LUA_TNUMBER) {
+    lua_pushvalue(L, index);
+    return lua_tostring(L, -1);
+  }
+  if (lua_isnone(L, index)) return "no value";
+  return luaL_typename(L, index);
+}
+
+int64_t binding_check_seconds(lua_State *L, int index, const char *who, const char *what)
+{
+  if (lua_type(L, index) != LUA_TNUMBER)
+    binding_misuse(L, "%s: %s must be a number, got %s", who, what, binding_got(L, index));
+  double seconds = lua_tonumber(L, index);
+  if (!(seconds >= 0) || isinf(seconds))
+    binding_misuse(L, "%s: %s must be finite and >= 0, got %s", who, what,
+                   binding_got(L, index));
+  if (seconds > 1e9)
+    binding_misuse(L, "%s: %s must be at most 1e9, got %s", who, what, binding_got(L, index));
+  return (int64_t)llrint(seconds * 1e9);
+}
+
+/* --- Protected calls ----------------------------------------------------------------------- */
+
+typedef struct protected_call {
+  int (*fn)(lua_State *L, void *context);
+  void *context;
+} protected_call;
+
+static int call_protected(lua_State *L)
+{
+  const protected_call *call = lua_touserdata(L, 1);
+  lua_remove(L, 1);
+  return call->fn(L, call->context);
+}
+
+int binding_protect_on(lua_State *L, realm *R, int (*fn)(lua_State *L, void *context),
+                       void *context, int nargs, int nresults)
+{
+  protected_call call = {fn, context};
+  lua_pushvalue(R->store, STORE_PROTECTED);
+  lua_xmove(R->store, L, 1);
+  lua_insert(L, -1 - nargs);
+  lua_pushlightuserdata(L, &call);
+  lua_insert(L, -1 - nargs);
+  return lua_pcall(L, nargs + 1, nresults, 0);
+}
+
+int binding_protect(realm *R, int (*fn)(lua_State *L, void *context), void *context, int nargs,
+                    int nresults)
+{
+  universe *U = R->universe;
+  U->callbacks++;
+  int status = binding_protect_on(U->helper, R, fn, context, nargs, nresults);
+  U->callbacks--;
+  return status;
+}
+
+/* --- Cancelled ----------------------------------------------------------------------------- */
+
+static int cancelled_tostring(lua_State *L)
+{
+  lua_pushliteral(L, "routine cancelled");
+  return 1;
+}
+
+/* One full userdata: a string could be matched by a script's patterns, and tables are eaten by
+   libraries that take each of them for an exception of their own. */
+static void push_new_cancelled(lua_State *L)
+{
+  lua_newuserdata(L, 1);
+  lua_createtable(L, 0, 3);
+  lua_pushcfunction(L, cancelled_tostring);
+  lua_setfield(L, -2, "__tostring");
+  lua_pushliteral(L, "weft.Cancelled");
+  lua_setfield(L, -2, "__name");
+  lua_pushliteral(L, "weft.Cancelled");
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -2);
+}
+
+/* --- Opening ------------------------------------------------------------------------------- */
+
+static int universe_gc(lua_State *L)
+{
+  universe *U = lua_touserdata(L, 1);
+  U->closed = true;
+  for (realm *R = U->realms; R; R = R->next) world_abandon(L, R);
+  return 0;
+}
+
+/* The universe, in the registry with all that must live as long as it. */
+static void make_universe(lua_State *L)
+{
+  lua_pushlightuserdata(L, (void *)&universe_key);
+  universe *U = lua_newuserdata(L, sizeof *U);
+  memset(U, 0, sizeof *U);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, universe_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  U->helper = lua_newthread(L);
+  lua_pushlightuserdata(L, &U->helper);
+  lua_insert(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+  luaL_checkstack(U->helper, LUA_MINSTACK, NULL);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+static void push_protected(lua_State *L)
+{
+  lua_pushcfunction(L, call_protected);
+}
+
+/* The parts of every store, in a table that world.c copies from. */
+static void make_parts(lua_State *L, universe *U)
+{
+  lua_newtable(L);
+  handle_open(L);
+  U->handle_meta = lua_topointer(L, -1);
+  lua_rawseti(L, -2, STORE_HANDLE_META);
+  push_new_cancelled(L);
+  U->cancelled = lua_touserdata(L, -1);
+  lua_pushlightuserdata(L, (void *)&U->cancelled);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+  lua_rawseti(L, -2, STORE_CANCELLED);
+  push_protected(L);
+  lua_rawseti(L, -2, STORE_PROTECTED);
+  routine_push_parts(L);
+  lua_rawseti(L, -3, STORE_HANDLER);
+  lua_rawseti(L, -2, STORE_BODY);
+  lua_pushlightuserdata(L, &U->handle_meta);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* Exported whatever the build hides. */
+__attribute__((visibility("default"))) int luaopen_weft_core(lua_State *L);
+
+int luaopen_weft_core(lua_State *L)
+{
+  binding_push_universe(L);
+  if (lua_isnil(L, -1)) make_universe(L);
+  lua_settop(L, 0);
+  binding_push_universe(L);
+  universe *U = lua_touserdata(L, 1);
+  lua_newtable(L);    /* 2: the module */
+  make_parts(L, U);   /* 3 */
+  lua_rawgeti(L, 3, STORE_CANCELLED);
+  lua_setfield(L, 2, "Cancelled");
+  lua_rawgeti(L, 3, STORE_HANDLE_META);
+  lua_getfield(L, -1, "__index");
+  lua_setfield(L, 2, "handleMethods");
+  lua_settop(L, 2);
+  lua_pushstring(L, weft_version());
+  lua_setfield(L, 2, "version");
+  world_open(L);
+  routine_open(L);
+  waits_open(L);
+  os_open(L);
+  return 1;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** handle.c - weft.Routine, the object a script holds for a routine.
+**
+** One object per routine at a time: the world remembers it weakly by slot, so it keeps nothing
+** alive and nothing keeps it. What the routine ended with lives in the object, not in the slot.
+*/
+#include <string.h>
+
+#include "lua/binding.h"
+
+static const char *const state_names[] = {
+    [WEFT_STATE_QUEUED] = "queued",         [WEFT_STATE_RUNNING] = "running",
+    [WEFT_STATE_SLEEPING] = "sleeping",     [WEFT_STATE_CANCELLING] = "cancelling",
+    [WEFT_STATE_COMPLETED] = "completed",   [WEFT_STATE_CANCELLED] = "cancelled",
+    [WEFT_STATE_FAILED] = "failed",         [WEFT_STATE_EXPIRED] = "expired",
+};
+
+/* --- Objects ------------------------------------------------------------------------------- */
+
+handle *handle_check(lua_State *L, int index, const char *who)
+{
+  const universe *U = binding_universe(L);
+  handle *h = lua_touserdata(L, index);
+  if (h && lua_getmetatable(L, index)) {
+    bool ours = lua_topointer(L, -1) == U->handle_meta;
+    lua_pop(L, 1);
+    if (ours) return h;
+  }
+  binding_misuse(L, "%s: a routine handle expected, got %s", who, binding_got(L, index));
+  return NULL;
+}
+
+handle *handle_new(lua_State *L, realm *R)
+{
+  compat_new_object(L, sizeof(handle));
+  handle *h = lua_touserdata(L, -1);
+  *h = (handle){.serial = R->serial};
+  lua_pushvalue(R->store, STORE_HANDLE_META);
+  lua_xmove(R->store, L, 1);
+  lua_setmetatable(L, -2);
+  return h;
+}
+
+void handle_bind(lua_State *L, realm *R, weft_handle id, uint32_t slot)
+{
+  handle *h = lua_touserdata(L, -1);
+  h->id = id;
+  lua_pushvalue(L, -1);
+  lua_xmove(L, R->store, 1);
+  lua_rawseti(R->store, STORE_HANDLES, (int)slot + 1);
+}
+
+handle *handle_peek(realm *R, uint32_t slot)
+{
+  lua_rawgeti(R->store, STORE_HANDLES, (int)slot + 1);
+  handle *h = lua_touserdata(R->store, -1);
+  if (!h) lua_pop(R->store, 1);
+  return h;
+}
+
+/* The object of the routine in the slot, if it is not one that an earlier routine left. */
+static handle *peek_own(realm *R, const weft_routine *routine)
+{
+  handle *h = handle_peek(R, weft_routine_slot(R->world, routine));
+  if (!h || h->id == weft_routine_handle(R->world, routine)) return h;
+  lua_pop(R->store, 1);
+  return NULL;
+}
+
+void handle_of(lua_State *L, realm *R, const weft_routine *routine)
+{
+  if (peek_own(R, routine)) {
+    lua_xmove(R->store, L, 1);
+    return;
+  }
+  handle_new(L, R);
+  handle_bind(L, R, weft_routine_handle(R->world, routine),
+              weft_routine_slot(R->world, routine));
+}
+
+void handle_finish(realm *R, const weft_routine *self, weft_state state)
+{
+  handle *h = peek_own(R, self);
+  if (!h) return;
+  h->state = (uint8_t)state;
+  lua_pop(R->store, 1);
+}
+
+realm *handle_realm(const universe *U, const handle *h)
+{
+  for (realm *R = U->realms; R; R = R->next)
+    if (R->serial == h->serial) return R->world ? R : NULL;
+  return NULL;
+}
+
+weft_state handle_state(const universe *U, const handle *h)
+{
+  const realm *R = handle_realm(U, h);
+  if (!R) return h->state ? (weft_state)h->state : WEFT_STATE_EXPIRED;
+  return weft_routine_state(R->world, h->id);
+}
+
+/* --- Results ------------------------------------------------------------------------------- */
+
+typedef struct filling {
+  realm *realm;
+  weft_routine *routine;
+  lua_State *traced; /* whose stack is to be traced, or NULL for the trace kept aside */
+} filling;
+
+/* handle, values -> ; as a list */
+static int store_list(lua_State *L, void *context)
+{
+  (void)context;
+  int count = lua_gettop(L) - 1;
+  lua_createtable(L, count, 1);
+  lua_insert(L, 2);
+  lua_pushinteger(L, count);
+  lua_setfield(L, 2, "n");
+  for (int i = count; i > 0; i--) lua_rawseti(L, 2, i);
+  compat_set_value(L, 1);
+  return 0;
+}
+
+void handle_complete(realm *R, weft_routine *self, lua_State *from, int count)
+{
+  lua_State *helper = R->universe->helper;
+  handle *h = count > 0 ? peek_own(R, self) : NULL;
+  if (!h) {
+    lua_pop(from, count);
+    return;
+  }
+  if (count == 1 && COMPAT_CAN_CLOSE) {
+    lua_xmove(from, R->store, 1);
+    compat_set_value(R->store, -2);
+    lua_pop(R->store, 1);
+    h->shape = SHAPE_VALUE;
+    return;
+  }
+  lua_xmove(R->store, helper, 1);
+  bool room = lua_checkstack(helper, count + LUA_MINSTACK);
+  if (room) {
+    lua_xmove(from, helper, count);
+    if (binding_protect(R, store_list, NULL, count + 1, 0) == LUA_OK) {
+      h->shape = SHAPE_LIST;
+      return;
+    }
+  } else {
+    lua_pop(from, count);
+  }
+  /* No memory for the results: joiners are told, rather than handed none. */
+  lua_pop(helper, 1);
+  h->shape = SHAPE_NOTHING;
+  record *rec = weft_routine_record(self);
+  rec->outcome = OUTCOME_FAILED;
+}
+
+/* error -> ; error and traceback into the routine's handle */
+static int store_error(lua_State *L, void *context)
+{
+  filling *f = context;
+  handle_of(L, f->realm, f->routine);
+  lua_createtable(L, 2, 0);
+  lua_pushvalue(L, 1);
+  lua_rawseti(L, 3, 1);
+  if (f->traced) {
+    luaL_traceback(L, f->traced, NULL, 0);
+  } else {
+    lua_pushvalue(f->realm->store, STORE_TRACE);
+    lua_xmove(f->realm->store, L, 1);
+    lua_pushnil(f->realm->store);
+    lua_replace(f->realm->store, STORE_TRACE);
+  }
+  lua_rawseti(L, 3, 2);
+  compat_set_value(L, 2);
+  values_reserve(L, f->realm, 1);
+  handle *h = lua_touserdata(L, 2);
+  h->shape = SHAPE_ERROR;
+  /* Kept from the collector until it has been reported. */
+  record *rec = weft_routine_record(f->routine);
+  rec->cells = values_put(f->realm, L, 2);
+  return 0;
+}
+
+void handle_fail(realm *R, weft_routine *self, lua_State *from, lua_State *traced)
+{
+  lua_State *helper = R->universe->helper;
+  filling f = {R, self, traced};
+  if (from != helper) lua_xmove(from, helper, 1);
+  /* With no memory even for that, what is told is that there was none. */
+  if (binding_protect(R, store_error, &f, 1, 0) != LUA_OK) lua_pop(helper, 1);
+}
+
+static void push_cancelled(lua_State *L)
+{
+  lua_pushlightuserdata(L, (void *)&binding_universe(L)->cancelled);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+/* What join gives: true and results, or false and the error. */
+int handle_push_result(lua_State *L, int index, const handle *h)
+{
+  luaL_checkstack(L, 4, "results");
+  lua_pushboolean(L, h->state == WEFT_STATE_COMPLETED);
+  if (h->state == WEFT_STATE_CANCELLED) {
+    push_cancelled(L);
+    return 2;
+  }
+  switch (h->shape) {
+  case SHAPE_VALUE: compat_get_value(L, index); return 2;
+  case SHAPE_ERROR:
+    compat_get_value(L, index);
+    lua_rawgeti(L, -1, 1);
+    lua_remove(L, -2);
+    return 2;
+  case SHAPE_LIST: {
+    compat_get_value(L, index);
+    int list = lua_gettop(L);
+    lua_getfield(L, list, "n");
+    int count = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    luaL_checkstack(L, count, "results");
+    for (int i = 1; i <= count; i++) lua_rawgeti(L, list, i);
+    lua_remove(L, list);
+    return count + 1;
+  }
+  default: break;
+  }
+  if (h->state != WEFT_STATE_FAILED) return 1;
+  lua_pushliteral(L, "not enough memory");
+  return 2;
+}
+
+/* --- Methods ------------------------------------------------------------------------------- */
+
+static int handle_cancel(lua_State *L)
+{
+  const universe *U = binding_universe(L);
+  const handle *h = handle_check(L, 1, "routine.cancel");
+  realm *R = handle_realm(U, h);
+  lua_pushboolean(L, R && weft_cancel(R->world, h->id));
+  return 1;
+}
+
+static int handle_status(lua_State *L)
+{
+  const universe *U = binding_universe(L);
+  const handle *h = handle_check(L, 1, "routine.status");
+  lua_pushstring(L, state_names[handle_state(U, h)]);
+  return 1;
+}
+
+/* error, traceback of a failed routine; Cancelled of a cancelled one; else nil */
+static int handle_error(lua_State *L)
+{
+  const handle *h = handle_check(L, 1, "handle:error");
+  if (h->state == WEFT_STATE_CANCELLED) {
+    push_cancelled(L);
+    return 1;
+  }
+  if (h->state != WEFT_STATE_FAILED) return 0;
+  if (h->shape != SHAPE_ERROR) {
+    lua_pushliteral(L, "not enough memory");
+    return 1;
+  }
+  compat_get_value(L, 1);
+  lua_rawgeti(L, -1, 1);
+  lua_rawgeti(L, -2, 2);
+  return 2;
+}
+
+static int handle_tostring(lua_State *L)
+{
+  const universe *U = binding_universe(L);
+  const handle *h = handle_check(L, 1, "tostring");
+  lua_pushfstring(L, "weft.Routine: %d.%d (%s)", (int)(h->id & 0xFFFFFF),
+                  (int)(h->id >> 24 & 0x7FFFFFFF), state_names[handle_state(U, h)]);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"cancel", handle_cancel}, {"status", handle_status}, {"error", handle_error}, {NULL, NULL}};
+static const luaL_Reg metamethods[] = {{"__tostring", handle_tostring}, {NULL, NULL}};
+
+void handle_open(lua_State *L)
+{
+  lua_createtable(L, 0, 4);
+  binding_functions(L, metamethods);
+  lua_createtable(L, 0, 4);
+  binding_functions(L, methods);
+  lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, "weft.Routine");
+  lua_setfield(L, -2, "__name");
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** os.c - what the command line needs of the machine: its clock, sleeping, and Ctrl-C.
+*/
+#include <math.h>
+#include <signal.h>
+
+#include "lua/binding.h"
+
+static volatile sig_atomic_t interrupts;
+
+/* The first Ctrl-C asks the loop to end, the second ends the process at once. */
+static void on_interrupt(int number)
+{
+  interrupts = interrupts + 1;
+  signal(number, SIG_DFL);
+}
+
+/* Monotonic seconds. */
+static int os_clock(lua_State *L)
+{
+  lua_pushnumber(L, (lua_Number)weft_clock() * 1e-9);
+  return 1;
+}
+
+static int os_sleep_until(lua_State *L)
+{
+  double seconds = luaL_checknumber(L, 1);
+  if (seconds >= 0 && seconds < 9e9) weft_sleep_until((int64_t)llrint(seconds * 1e9));
+  return 0;
+}
+
+static int os_catch_interrupt(lua_State *L)
+{
+  (void)L;
+  signal(SIGINT, on_interrupt);
+  return 0;
+}
+
+/* How many came since. */
+static int os_interrupted(lua_State *L)
+{
+  lua_pushinteger(L, interrupts);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"clock", os_clock},
+                                     {"sleepUntil", os_sleep_until},
+                                     {"catchInterrupt", os_catch_interrupt},
+                                     {"interrupted", os_interrupted},
+                                     {NULL, NULL}};
+
+void os_open(lua_State *L)
+{
+  binding_functions(L, functions);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** report.c - errors nobody caught: to the world's onError, else to stderr; once, never lost.
+*/
+#include <stdio.h>
+
+#include "lua/binding.h"
+
+/* error -> text; may throw: a __tostring of a script's */
+static int to_text(lua_State *L)
+{
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
+static void print_value(lua_State *L, int index)
+{
+  index = lua_absindex(L, index);
+  lua_pushcfunction(L, to_text);
+  lua_pushvalue(L, index);
+  if (lua_pcall(L, 1, 1, 0) != LUA_OK || !lua_isstring(L, -1))
+    fprintf(stderr, "(error object is a %s value)", luaL_typename(L, index));
+  else
+    fprintf(stderr, "%s", lua_tostring(L, -1));
+  lua_pop(L, 1);
+}
+
+/* what, error, traceback at the three last places */
+static void print_report(lua_State *L, int what)
+{
+  fprintf(stderr, "weft: ");
+  if (lua_isnil(L, what)) fprintf(stderr, "a callback");
+  else print_value(L, what);
+  fprintf(stderr, " failed: ");
+  print_value(L, what + 1);
+  if (lua_isstring(L, what + 2)) fprintf(stderr, "\n%s", lua_tostring(L, what + 2));
+  fputc('\n', stderr);
+  fflush(stderr);
+}
+
+int report_push_on(lua_State *L, realm *R)
+{
+  universe *U = R->universe;
+  int what = lua_gettop(L) - 2;
+  luaL_checkstack(L, LUA_MINSTACK, "report");
+  lua_pushvalue(R->store, STORE_ON_ERROR);
+  lua_xmove(R->store, L, 1);
+  if (lua_isnil(L, -1)) {
+    print_report(L, what);
+  } else {
+    for (int i = 0; i < 3; i++) lua_pushvalue(L, what + i);
+    U->callbacks++;
+    int status = lua_pcall(L, 3, 0, 0);
+    U->callbacks--;
+    if (status != LUA_OK) {
+      print_report(L, what);
+      fprintf(stderr, "weft: and onError failed: ");
+      print_value(L, -1);
+      fputc('\n', stderr);
+    }
+  }
+  lua_settop(L, what - 1);
+  return 0;
+}
+
+/* handle or nothing -> ; reports what the handle holds */
+static int report_handle(lua_State *L, void *context)
+{
+  if (lua_isuserdata(L, 1)) {
+    compat_get_value(L, 1);
+    lua_rawgeti(L, 2, 1);
+    lua_rawgeti(L, 2, 2);
+    lua_remove(L, 2);
+  } else {
+    lua_pushnil(L);
+    lua_pushliteral(L, "not enough memory");
+    lua_pushnil(L);
+  }
+  return report_push_on(L, context);
+}
+
+void report_routine(realm *R, uint32_t handle_cell)
+{
+  lua_State *helper = R->universe->helper;
+  if (handle_cell) values_take(R, helper, handle_cell);
+  if (binding_protect(R, report_handle, R, handle_cell ? 1 : 0, 0) == LUA_OK) return;
+  fprintf(stderr, "weft: a routine failed, and there was no memory to say how\n");
+  lua_pop(helper, 1);
+}
+
+/* --- Message handlers ---------------------------------------------------------------------- */
+
+int report_traceback(lua_State *L)
+{
+  const universe *U = binding_universe(L);
+  if (!U->current || lua_touserdata(L, 1) == U->cancelled) return 1;
+  luaL_traceback(L, L, NULL, 1);
+  lua_xmove(L, U->current->store, 1);
+  lua_replace(U->current->store, STORE_TRACE);
+  return 1;
+}
+
+void report_callback(realm *R, lua_State *L)
+{
+  lua_pushnil(L);
+  lua_insert(L, -2);
+  lua_pushvalue(R->store, STORE_TRACE);
+  lua_xmove(R->store, L, 1);
+  report_push_on(L, R);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** routine.c - a routine's coroutine, from its first resume to its end.
+**
+** The body is entered on a fiber. It resumes the coroutine; when that yields to one of our waits
+** the body parks and the stack is free for the next routine. When the function has ended, in
+** whatever way, its cleanups run on the same coroutine, each as a function of its own, and may
+** wait as any other code.
+*/
+#include "lua/binding.h"
+
+static record *record_of(const weft_routine *routine)
+{
+  return weft_routine_record(routine);
+}
+
+/* --- Starting ------------------------------------------------------------------------------ */
+
+static const char *refusal(const realm *R)
+{
+  return !R->world || R->closing ? "closed" : NULL;
+}
+
+static int refuse(lua_State *L, const char *reason)
+{
+  lua_pushnil(L);
+  lua_pushstring(L, reason);
+  return 2;
+}
+
+int routine_start(lua_State *L, realm *R, int first, const char *who)
+{
+  if (!lua_isfunction(L, first))
+    return binding_misuse(L, "%s: a function expected, got %s", who, binding_got(L, first));
+  if (refusal(R)) return refuse(L, refusal(R));
+  int last = lua_gettop(L);
+  weft_handle id;
+  values_reserve(L, R, (uint32_t)(last - first + 1));
+  handle_new(L, R);
+  weft_status status = weft_routine_start(R->world, routine_body, R, &id);
+  if (status == WEFT_FULL) return refuse(L, "capacity");
+  if (status) return binding_misuse(L, "%s: %s", who, weft_status_text(status));
+  weft_routine *routine = weft_routine_find(R->world, id);
+  record *rec = record_of(routine);
+  uint32_t chain = 0;
+  for (int i = last; i >= first; i--) {
+    uint32_t cell = values_put(R, L, i);
+    R->values.next[cell] = chain;
+    chain = cell;
+  }
+  rec->cells = chain;
+  rec->cell_count = (uint32_t)(last - first + 1);
+  handle_bind(L, R, id, weft_routine_slot(R->world, routine));
+  return 1;
+}
+
+static int api_start(lua_State *L)
+{
+  return routine_start(L, binding_realm_here(L), 1, "routine.start");
+}
+
+/* --- Entering the coroutine ---------------------------------------------------------------- */
+
+/* Calls the function of the first cell with the values of the others. Needs no memory but stack. */
+static int enter(realm *R, record *rec, uint32_t cell, uint32_t count, int *nresults)
+{
+  lua_State *co = rec->thread;
+  if (!lua_checkstack(co, (int)count + LUA_MINSTACK)) {
+    values_drop(R, cell);
+    lua_pushnil(co);
+    return LUA_ERRMEM;
+  }
+  lua_pushvalue(R->store, STORE_BODY);
+  lua_xmove(R->store, co, 1);
+  compat_set_bottom(co);
+  cell = values_take(R, co, cell);
+  if (COMPAT_BODY_ARGS > 0) {
+    lua_pushvalue(R->store, STORE_HANDLER);
+    lua_xmove(R->store, co, 1);
+  }
+  while (cell) cell = values_take(R, co, cell);
+  return compat_resume(co, R->donor, (int)count - 1 + COMPAT_BODY_ARGS, nresults);
+}
+
+/* Goes on after a wait. LUA_YIELD with `*nresults` < 0: it is to be ended by force. */
+static int reenter(realm *R, weft_routine *self, record *rec, int *nresults)
+{
+  lua_State *co = rec->thread;
+  weft_status woken = weft_woken(self);
+  int nargs = 0;
+  if (rec->bare) {
+    rec->bare = false;
+    if (woken == WEFT_CANCELLED) {
+      *nresults = -1;
+      return LUA_YIELD;
+    }
+    lua_pushnumber(co, (lua_Number)weft_slept(self) * 1e-9);
+    nargs = 1;
+  } else {
+    nargs = waits_push_wake(R->universe, co, self, woken);
+  }
+  return compat_resume(co, R->donor, nargs, nresults);
+}
+
+/* --- Endings ------------------------------------------------------------------------------- */
+
+static int push_text(lua_State *L, void *context)
+{
+  lua_pushstring(L, context);
+  return 1;
+}
+
+static int report_extra(lua_State *L, void *context)
+{
+  realm *R = context;
+  lua_pushliteral(L, "");
+  return report_push_on(L, R);
+}
+
+/* error on top of `co` -> ; what it means for the routine */
+static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co, lua_State *traced)
+{
+  lua_State *helper = R->universe->helper;
+  if (lua_touserdata(co, -1) == R->universe->cancelled) {
+    if (rec->outcome == OUTCOME_NONE) rec->outcome = OUTCOME_CANCELLED;
+    lua_pop(co, 1);
+    return;
+  }
+  if (rec->outcome == OUTCOME_FAILED && rec->cells) {
+    /* The first error is the routine's; this one, of a cleanup, is told apart. */
+    lua_rawgeti(R->store, STORE_VALUES, (int)rec->cells);
+    lua_xmove(R->store, helper, 1);
+    lua_xmove(co, helper, 1);
+    if (binding_protect(R, report_extra, R, 2, 0) != LUA_OK) lua_pop(helper, 1);
+    return;
+  }
+  values_drop(R, rec->cells);
+  rec->cells = 0;
+  rec->forced = false;
+  rec->outcome = OUTCOME_FAILED;
+  handle_fail(R, self, co, traced);
+}
+
+/* The same with a sentence of ours. */
+static void fail_with(realm *R, weft_routine *self, record *rec, const char *text)
+{
+  lua_State *helper = R->universe->helper;
+  binding_protect(R, push_text, (void *)text, 0, 1);
+  note_error(R, self, rec, helper, NULL);
+}
+
+static void ended_well(realm *R, weft_routine *self, record *rec, int count)
+{
+  lua_State *co = rec->thread;
+  if (!rec->in_defer) {
+    rec->outcome = OUTCOME_COMPLETED;
+    handle_complete(R, self, co, count);
+  }
+  lua_settop(co, 0);
+}
+
+/* Whether the error on top of `co` is the one that the routine is known to have failed with. */
+static bool is_noted(realm *R, const record *rec, lua_State *co)
+{
+  lua_State *store = R->store;
+  if (rec->outcome != OUTCOME_FAILED || !rec->cells) return false;
+  lua_rawgeti(store, STORE_VALUES, (int)rec->cells);
+  compat_get_value(store, -1);
+  lua_rawgeti(store, -1, 1);
+  lua_pushvalue(co, -1);
+  lua_xmove(co, store, 1);
+  bool same = lua_rawequal(store, -1, -2);
+  lua_pop(store, 4);
+  return same;
+}
+
+/* The coroutine stands at an error or at a wait: its to-be-closed variables run, on this stack,
+   and may wait. Where a coroutine cannot be closed it is left as it stands, for the collector. */
+static void close_coroutine(realm *R, weft_routine *self, record *rec)
+{
+  lua_State *co = rec->thread;
+  if (!COMPAT_CAN_CLOSE) {
+    threads_give(R, rec, false);
+    return;
+  }
+  if (compat_close(co) == LUA_OK) return;
+  if (!is_noted(R, rec, co)) {
+    lua_pushvalue(co, -1);
+    note_error(R, self, rec, co, co);
+  }
+  lua_settop(co, 0);
+}
+
+static void ended_badly(realm *R, weft_routine *self, record *rec)
+{
+  lua_State *co = rec->thread;
+  if (lua_status(co) == LUA_OK) { /* caught inside: the trace was kept aside */
+    note_error(R, self, rec, co, NULL);
+    lua_settop(co, 0);
+    return;
+  }
+  lua_checkstack(co, 2);
+  lua_pushvalue(co, -1);
+  note_error(R, self, rec, co, co);
+  close_coroutine(R, self, rec);
+}
+
+static const char forced_text[] =
+    "ended by force: it went on waiting though it was told to stop; let routine.Cancelled through "
+    "(routine.pcall does), do not wait in a loop around pcall";
+static const char forced_yield_text[] =
+    "ended by force at a bare coroutine.yield(), where a cancel cannot be raised; its cleanups run";
+
+/* "cancelled", reported with the place at which it stood. */
+static void end_by_force(realm *R, weft_routine *self, record *rec, const char *text)
+{
+  lua_State *helper = R->universe->helper;
+  rec->must_close = false;
+  if (rec->outcome == OUTCOME_NONE) {
+    rec->outcome = OUTCOME_CANCELLED;
+    rec->forced = true;
+    binding_protect(R, push_text, (void *)text, 0, 1);
+    handle_fail(R, self, helper, rec->thread);
+  }
+  close_coroutine(R, self, rec);
+}
+
+/* The coroutine yielded. WEFT_PARKED: it waits, all is well; else it is to be ended by force. */
+static weft_status yielded(weft_routine *self, record *rec, int nresults)
+{
+  if (rec->armed) {
+    rec->armed = false;
+    return WEFT_PARKED;
+  }
+  if (rec->must_close || nresults < 0) return WEFT_FORCED;
+  lua_pop(rec->thread, nresults);
+  if (weft_arm_next_tick(self) != WEFT_OK) return WEFT_FORCED;
+  rec->bare = true;
+  return WEFT_PARKED;
+}
+
+static weft_status end_status(const record *rec)
+{
+  switch (rec->outcome) {
+  case OUTCOME_COMPLETED: return WEFT_OK;
+  case OUTCOME_CANCELLED: return WEFT_CANCELLED;
+  default: return WEFT_FAILED;
+  }
+}
+
+/* Starts the latest cleanup that has not run. */
+static int enter_defer(realm *R, weft_routine *self, record *rec, int *nresults)
+{
+  uint32_t cell = rec->defers;
+  if (!rec->thread && !threads_take(R, rec)) {
+    note_error(R, self, rec, R->universe->helper, NULL);
+    values_drop(R, cell);
+    rec->defers = 0;
+    return LUA_ERRMEM;
+  }
+  rec->in_defer = true;
+  rec->defers = R->values.next[cell];
+  R->values.next[cell] = 0;
+  return enter(R, rec, cell, 1, nresults);
+}
+
+/* What the coroutine does after it came back with `status`, until it waits or all has ended. */
+static weft_status settle(realm *R, weft_routine *self, record *rec, int status, int nresults)
+{
+  for (;;) {
+    int count = 0;
+    if (status == LUA_YIELD) {
+      if (yielded(self, rec, nresults) == WEFT_PARKED) return WEFT_PARKED;
+      end_by_force(R, self, rec, rec->must_close ? forced_text : forced_yield_text);
+    } else if (rec->thread) {
+      if (compat_outcome(rec->thread, status, &count) == LUA_OK)
+        ended_well(R, self, rec, count);
+      else
+        ended_badly(R, self, rec);
+    }
+    if (!rec->defers) return end_status(rec);
+    status = enter_defer(R, self, rec, &nresults);
+  }
+}
+
+weft_status routine_body(weft_routine *self, void *arg)
+{
+  realm *R = arg;
+  record *rec = record_of(self);
+  int status, nresults = 0;
+  if (!rec->thread) {
+    uint32_t cells = rec->cells;
+    rec->cells = 0;
+    if (!threads_take(R, rec)) {
+      note_error(R, self, rec, R->universe->helper, NULL);
+      values_drop(R, cells);
+      return end_status(rec);
+    }
+    status = enter(R, rec, cells, rec->cell_count, &nresults);
+  } else if (lua_status(rec->thread) == LUA_YIELD) {
+    status = reenter(R, self, rec, &nresults);
+  } else {
+    fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
+    threads_give(R, rec, false);
+    status = LUA_OK;
+  }
+  return settle(R, self, rec, status, nresults);
+}
+
+/* Cancelled before its first resume: its arguments go. */
+void routine_dropped(void *host, weft_routine *self)
+{
+  realm *R = host;
+  record *rec = record_of(self);
+  values_drop(R, rec->cells);
+  rec->cells = 0;
+  handle_finish(R, self, WEFT_STATE_CANCELLED);
+}
+
+void routine_ended(void *host, weft_routine *self, bool joined)
+{
+  realm *R = host;
+  record *rec = record_of(self);
+  handle_finish(R, self, weft_routine_state_of(self));
+  threads_give(R, rec, true);
+  bool failed = rec->outcome == OUTCOME_FAILED;
+  if (rec->forced || (failed && !joined))
+    report_routine(R, rec->cells);
+  else
+    values_drop(R, rec->cells);
+}
+
+/* --- The guard ----------------------------------------------------------------------------- */
+
+static void wake_owner_of(const realm *R, const lua_State *co)
+{
+  uint32_t cursor = 0;
+  weft_routine *routine;
+  while (R->world && (routine = weft_routine_each(R->world, &cursor)) != NULL)
+    if (record_of(routine)->thread == co) weft_routine_wake(R->world, routine);
+}
+
+/* Runs when the coroutine it stands on is closed: by us, at the end, or by a script while the
+   routine waits. Then the routine is woken, to find its coroutine gone and fail with a sentence. */
+static int guard_close(lua_State *L)
+{
+  const universe *U = binding_universe(L);
+  const weft_routine *self = binding_self(U);
+  if (self && record_of(self)->thread == L) return 0;
+  for (const realm *R = U->realms; R; R = R->next) wake_owner_of(R, L);
+  return 0;
+}
+
+void routine_push_parts(lua_State *L)
+{
+  if (COMPAT_CAN_CLOSE) {
+    lua_newuserdata(L, 1);
+    lua_createtable(L, 0, 1);
+    binding_functions(L, (const luaL_Reg[]){{"__close", guard_close}, {NULL, NULL}});
+    lua_setmetatable(L, -2);
+  } else {
+    lua_getglobal(L, "xpcall");
+  }
+  binding_push_universe(L);
+  lua_pushcclosure(L, report_traceback, 1);
+}
+
+/* --- Functions of the running routine ------------------------------------------------------ */
+
+static int api_defer(lua_State *L)
+{
+  universe *U = binding_universe(L);
+  if (!lua_isfunction(L, 1))
+    return binding_misuse(L, "routine.defer: a function expected, got %s", binding_got(L, 1));
+  weft_routine *self = binding_self(U);
+  if (!self) return binding_misuse(L, "routine.defer: not inside a routine");
+  realm *R = U->current;
+  values_reserve(L, R, 1);
+  record *rec = record_of(self);
+  uint32_t cell = values_put(R, L, 1);
+  R->values.next[cell] = rec->defers;
+  rec->defers = cell;
+  return 0;
+}
+
+static int api_self(lua_State *L)
+{
+  universe *U = binding_universe(L);
+  const weft_routine *self = binding_self(U);
+  if (!self) return 0;
+  handle_of(L, U->current, self);
+  return 1;
+}
+
+static int api_is_cancelled(lua_State *L)
+{
+  const weft_routine *self = binding_self(binding_universe(L));
+  if (!self) return binding_misuse(L, "routine.isCancelled: not inside a routine");
+  lua_pushboolean(L, weft_routine_cancelled(self));
+  return 1;
+}
+
+static int api_world(lua_State *L)
+{
+  const universe *U = binding_universe(L);
+  if (!binding_self(U)) return binding_misuse(L, "routine.world: not inside a routine");
+  world_push(L, U->current);
+  return 1;
+}
+
+static int is_cancelled_error(lua_State *L)
+{
+  return lua_touserdata(L, -1) == binding_universe(L)->cancelled;
+}
+
+static int pcall_end(lua_State *L, int status, lua_KContext context)
+{
+  (void)context;
+  if (status == LUA_OK || status == LUA_YIELD) return lua_gettop(L);
+  if (is_cancelled_error(L)) return lua_error(L);
+  lua_pushboolean(L, 0);
+  lua_insert(L, -2);
+  return 2;
+}
+
+static int api_pcall(lua_State *L)
+{
+  luaL_checkany(L, 1);
+  lua_pushboolean(L, 1);
+  lua_insert(L, 1);
+  return pcall_end(L, compat_pcall(L, lua_gettop(L) - 2, pcall_end), 0);
+}
+
+static const luaL_Reg functions[] = {
+    {"start", api_start}, {"defer", api_defer}, {"self", api_self}, {"world", api_world},
+    {"isCancelled", api_is_cancelled}, {"pcall", api_pcall}, {NULL, NULL}};
+
+void routine_open(lua_State *L)
+{
+  lua_newtable(L);
+  binding_functions(L, functions);
+  lua_setfield(L, -2, "routine");
+}

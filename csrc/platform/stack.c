@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** stack.c - slabs of guarded stacks.
+**
+** A guard is made by MADV_GUARD_INSTALL where the kernel has it (Linux 6.13), which costs no
+** mapping; elsewhere, and in locked memory, by mprotect, which costs two mappings a stack.
+*/
+#define _GNU_SOURCE
+#include "platform/stack.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "platform/platform.h"
+#include "platform/sanitize.h"
+#include "platform/system.h"
+
+/* Older headers do not name it. */
+#define STACK_GUARD_INSTALL 102
+
+/* Frames of the Lua machines hold buffers of 8 KiB and more, and jump over a smaller guard.
+   On aarch64 compilers probe stacks in steps of 64 KiB. */
+#if defined(__aarch64__)
+#define STACK_GUARD_BYTES ((size_t)64 << 10)
+#else
+#define STACK_GUARD_BYTES ((size_t)16 << 10)
+#endif
+
+/* Where the system will have no more mappings, this many stacks are given up again: the rest
+   of the process needs some too. */
+#define STACK_SPARE 16
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+  return (bytes + unit - 1) / unit * unit;
+}
+
+weft_status weft__stack_shape_init(weft__stack_shape *shape, size_t bytes)
+{
+  if (bytes < WEFT_STACK_MIN || bytes > WEFT_STACK_MAX) return WEFT_INVALID;
+  size_t page = weft__page_bytes();
+  size_t guard = round_up(STACK_GUARD_BYTES, page);
+  size_t usable = round_up(bytes, page);
+  if ((guard + usable + page) / page % 2 == 0) guard += page;
+  *shape = (weft__stack_shape){
+      .page = page,
+      .guard = guard,
+      .usable = usable,
+      .span = usable + page,
+      .stride = guard + usable + page,
+  };
+  return WEFT_OK;
+}
+
+/* Maps as many stacks as the system will give at once, `*count` at most. */
+static char *slab_map(const weft__stack_shape *shape, uint32_t *count)
+{
+  for (; *count; *count /= 2) {
+    void *base = weft__system.map(shape->stride * *count);
+    if (base != MAP_FAILED) return base;
+    if (errno != ENOMEM) return NULL;
+  }
+  return NULL;
+}
+
+/* `*by_advice` turns false where the kernel does not know the advice or refuses it here. */
+static bool slab_guard(char *guard, size_t bytes, bool *by_advice)
+{
+  if (*by_advice && weft__system.madvise(guard, bytes, STACK_GUARD_INSTALL) == 0) return true;
+  *by_advice = false;
+  return weft__system.mprotect(guard, bytes, PROT_NONE) == 0;
+}
+
+/* Guards stack after stack; returns how many have one, and why no more. */
+static uint32_t slab_guard_all(const weft__stack_shape *shape, char *base, uint32_t count,
+                               weft_status *why)
+{
+  bool by_advice = true;
+  uint32_t done = 0;
+  while (done < count && slab_guard(base + done * shape->stride, shape->guard, &by_advice)) {
+    done++;
+  }
+  *why = WEFT_OK;
+  if (done == count) return done;
+  *why = errno == ENOMEM ? WEFT_MAPCOUNT : WEFT_NOSTACK;
+  if (errno != ENOMEM) return done;
+  return done > STACK_SPARE ? done - STACK_SPARE : 0;
+}
+
+weft_status weft__slab_new(const weft__stack_shape *shape, uint32_t count, weft__slab **out)
+{
+  weft__slab *slab = weft__alloc(sizeof *slab + count * sizeof slab->numbers[0]);
+  if (!slab) return WEFT_NOMEM;
+  *slab = (weft__slab){.count = count};
+
+  weft_status status = WEFT_NOSTACK;
+  slab->base = slab_map(shape, &slab->count);
+  if (!slab->base) goto free_slab;
+  if (slab->count < count) slab->cut = WEFT_NOSTACK;
+
+  /* Only a wish: the kernel may have been built without huge pages. */
+  size_t bytes = shape->stride * slab->count;
+  (void)weft__system.madvise(slab->base, bytes, MADV_NOHUGEPAGE);
+
+  uint32_t guarded = slab_guard_all(shape, slab->base, slab->count, &status);
+  if (guarded < slab->count) {
+    size_t kept = shape->stride * guarded;
+    (void)weft__system.munmap(slab->base + kept, bytes - kept);
+    slab->count = guarded;
+    slab->cut = status;
+    if (!guarded) goto free_slab;
+  }
+  for (uint32_t i = 0; i < slab->count; i++) {
+    char *low = weft__slab_stack(shape, slab, i);
+    slab->numbers[i] = weft__san_mapped(low, low + shape->span);
+  }
+  *out = slab;
+  return WEFT_OK;
+
+free_slab:
+  weft__free(slab);
+  return status;
+}
+
+void weft__slab_delete(const weft__stack_shape *shape, weft__slab *slab)
+{
+  for (uint32_t i = 0; i < slab->count; i++) {
+    char *low = weft__slab_stack(shape, slab, i);
+    weft__san_unmapping(low, low + shape->span, slab->numbers[i]);
+  }
+  (void)weft__system.munmap(slab->base, shape->stride * slab->count);
+  weft__free(slab);
+}
+
+char *weft__slab_stack(const weft__stack_shape *shape, const weft__slab *slab, uint32_t index)
+{
+  return slab->base + shape->stride * index + shape->guard;
+}
+
+#define STACK_PAGES_AT_ONCE 512
+
+size_t weft__stack_resident(const weft__stack_shape *shape, char *low, char *high)
+{
+  unsigned char pages[STACK_PAGES_AT_ONCE];
+  size_t resident = 0;
+  while (low < high) {
+    size_t count = (size_t)(high - low) / shape->page;
+    if (count > STACK_PAGES_AT_ONCE) count = STACK_PAGES_AT_ONCE;
+    if (weft__system.mincore(low, count * shape->page, pages) != 0) return resident;
+    for (size_t i = 0; i < count; i++) resident += pages[i] & 1 ? shape->page : 0;
+    low += count * shape->page;
+  }
+  return resident;
+}
+
+size_t weft__stack_depth(const weft__stack_shape *shape, char *low, char *high)
+{
+  unsigned char pages[STACK_PAGES_AT_ONCE];
+  while (low < high) {
+    size_t count = (size_t)(high - low) / shape->page;
+    if (count > STACK_PAGES_AT_ONCE) count = STACK_PAGES_AT_ONCE;
+    if (weft__system.mincore(low, count * shape->page, pages) != 0) return 0;
+    for (size_t i = 0; i < count; i++) {
+      if (pages[i] & 1) return (size_t)(high - low) - i * shape->page;
+    }
+    low += count * shape->page;
+  }
+  return 0;
+}
+
+bool weft__stack_give_back(char *low, char *high)
+{
+  return low < high && weft__system.madvise(low, (size_t)(high - low), MADV_DONTNEED) == 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** system.c - the table of fallible calls with the real functions in it, and memory.
+*/
+#define _GNU_SOURCE
+#include "platform/system.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static void *system_map(size_t bytes)
+{
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+  return mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+}
+
+struct weft__system weft__system = {
+    .malloc = malloc,
+    .calloc = calloc,
+    .realloc = realloc,
+    .free = free,
+    .map = system_map,
+    .munmap = munmap,
+    .madvise = madvise,
+    .mprotect = mprotect,
+    .mincore = mincore,
+    .thread_create = pthread_create,
+};
+
+void *weft__alloc(size_t size)
+{
+  return size ? weft__system.malloc(size) : NULL;
+}
+
+void *weft__calloc(size_t count, size_t size)
+{
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes) || !bytes) return NULL;
+  return weft__system.calloc(count, size);
+}
+
+void *weft__realloc(void *block, size_t size)
+{
+  return size ? weft__system.realloc(block, size) : NULL;
+}
+
+void weft__free(void *block)
+{
+  if (block) weft__system.free(block);
+}

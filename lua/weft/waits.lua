@@ -1,0 +1,66 @@
+-- SPDX-License-Identifier: MIT
+-- waits.lua - the Lua half of waits where a C function cannot continue after a yield (LuaJIT).
+--
+-- The C half arms the wait and yields, or switches stacks and returns; either way what comes back is
+-- a token that only the scheduler has, and what the wait gave. Anything else is a resume by hand:
+-- it is told whose coroutine this is and changes nothing. No state is kept here: a hook may switch
+-- between any two instructions.
+local yield = coroutine.yield
+
+---@param halves table the C halves, from weft.core
+---@return table functions by name
+return function(halves)
+  local TOKEN, raise, result = halves.token, halves.raise, halves.result
+  local armWait, armUnscaled = halves.wait, halves.waitUnscaled
+  local armNext, armJoin = halves.nextTick, halves.join
+
+  local function foreign()
+    local token, given
+    repeat token, given = yield(nil, "belongs to a routine") until token == TOKEN
+    return given
+  end
+
+  local waits = {}
+
+  function waits.wait(seconds)
+    local token, given = armWait(seconds)
+    if token ~= TOKEN then given = foreign() end
+    if given then return given end
+    raise()
+  end
+
+  function waits.waitUnscaled(seconds)
+    local token, given = armUnscaled(seconds)
+    if token ~= TOKEN then given = foreign() end
+    if given then return given end
+    raise()
+  end
+
+  function waits.nextTick()
+    local token, given = armNext()
+    if token ~= TOKEN then given = foreign() end
+    if given then return given end
+    raise()
+  end
+
+  function waits.join(handle, timeout)
+    local token, given = armJoin(handle, timeout)
+    if token ~= TOKEN then given = foreign() end
+    if given == false then return nil, "timeout" end
+    if given == true then return nil, "expired" end
+    if given then return result(handle) end
+    raise()
+  end
+
+  local function passCancelled(ok, err, ...)
+    if not ok and err == halves.Cancelled then raise() end
+    return ok, err, ...
+  end
+
+  local pcall = pcall
+  function waits.pcall(fn, ...)
+    return passCancelled(pcall(fn, ...))
+  end
+
+  return waits
+end

@@ -1,0 +1,189 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What the specs of failing memory try (oom_lua54_spec.c, oom_luajit_spec.c).
+--
+-- Each scenario makes, while memory is plenty, a function that is then called while memory may
+-- fail. It returns "complete" when all that it asked for happened, "told" when a call refused
+-- with a reason; or it raises. Anything else, without a report to the world's onError, is a
+-- failure that nobody was told of.
+
+local scenarios = {}
+
+local function scenario(name, make)
+  scenarios[#scenarios + 1] = { name = name, make = make }
+end
+
+scenario("making a world", function(weft)
+  return function()
+    local world = weft.world{ capacity = 5 }
+    local done
+    if not world:start(function() done = true end) then return "told" end
+    world:tick(0)
+    world:close()
+    return done and "complete"
+  end
+end)
+
+scenario("starting routines", function(_, _, world)
+  local sum = 0
+  local function body(a, b) sum = sum + a + b end
+  return function()
+    for i = 1, 4 do
+      if not world:start(body, i, 10 * i) then return "told" end
+    end
+    world:tick(0)
+    return sum == 110 and "complete"
+  end
+end)
+
+scenario("compact waits", function(_, routine, world)
+  local done = 0
+  local function body()
+    routine.nextTick()
+    routine.wait(1)
+    routine.waitUnscaled(1)
+    coroutine.yield()
+    done = done + 1
+  end
+  return function()
+    for _ = 1, 3 do
+      if not world:start(body) then return "told" end
+    end
+    for _ = 1, 6 do world:tick(1) end
+    return done == 3 and "complete"
+  end
+end)
+
+scenario("pinned waits", function(_, routine, world)
+  local done = 0
+  local function body()
+    local list = { 2, 1 }
+    table.sort(list, function(a, b) routine.wait(1) return a < b end)
+    coroutine.wrap(function() routine.wait(1) end)()
+    if list[1] == 1 then done = done + 1 end
+  end
+  return function()
+    for _ = 1, 3 do
+      if not world:start(body) then return "told" end
+    end
+    for _ = 1, 8 do world:tick(1) end
+    return done == 3 and "complete"
+  end
+end)
+
+scenario("joins", function(_, routine, world)
+  local counts = {}
+  return function()
+    local target = world:start(function() routine.wait(2) return 1, 2, 3 end)
+    if not target then return "told" end
+    local function joiner(i)
+      counts[i] = select("#", routine.join(target, i == 3 and 1 or nil))
+    end
+    for i = 1, 3 do
+      if not world:start(joiner, i) then return "told" end
+    end
+    for _ = 1, 5 do world:tick(1) end
+    local right = counts[1] == 4 and counts[2] == 4 and counts[3] == 2
+    return right and "complete"
+  end
+end)
+
+scenario("errors", function(_, routine, world)
+  return function()
+    local one = world:start(function() error "a string" end)
+    local two = world:start(function() routine.wait(1) error{ "a table" } end)
+    local three = world:start(function() error(nil) end)
+    if not (one and two and three) then return "told" end
+    for _ = 1, 3 do world:tick(1) end
+    return two:status() == "failed" and two:error()[1] == "a table" and "complete"
+  end
+end)
+
+scenario("cleanups", function(_, routine, world)
+  local cleaned = 0
+  local function clean()
+    routine.wait(1)
+    cleaned = cleaned + 1
+  end
+  local function body(fails)
+    for _ = 1, 3 do routine.defer(clean) end
+    if fails then error("fails", 0) end
+  end
+  return function()
+    if not world:start(body) or not world:start(body, true) then return "told" end
+    for _ = 1, 6 do world:tick(1) end
+    return cleaned == 6 and "complete"
+  end
+end)
+
+scenario("cancels", function(_, routine, world)
+  local cleaned = 0
+  local function body(wait)
+    routine.defer(function() cleaned = cleaned + 1 end)
+    wait()
+  end
+  local function sleep() routine.wait(20) end
+  local function sort() table.sort({ 1, 2 }, sleep) end
+  local function stubborn() for _ = 1, 20 do pcall(sleep) end end
+  return function()
+    local handles = {}
+    for i, wait in ipairs{ sleep, sort, stubborn, coroutine.yield } do
+      handles[i] = world:start(body, wait)
+      if not handles[i] then return "told" end
+    end
+    world:tick(0)
+    for _, handle in ipairs(handles) do handle:cancel "a reason" end
+    for _ = 1, 10 do world:tick(0) end
+    return cleaned == 4 and "complete"
+  end
+end)
+
+scenario("posts and systems", function(_, _, world)
+  local count = 0
+  local function call() count = count + 1 end
+  return function()
+    local sub = world:on("update", call)
+    if not world:post(call) then return "told" end
+    if not world:post(call, "high") then return "told" end
+    world:tick(0)
+    sub:off()
+    world:tick(0)
+    return count == 3 and "complete"
+  end
+end)
+
+scenario("another configuration", function(_, _, world)
+  return function()
+    world:configure{ capacity = 20, resumesPerTick = 9 }
+    return world:stats().capacity == 20 and "complete"
+  end
+end)
+
+scenario("the default world", function(weft, routine)
+  local done
+  return function()
+    if not routine.start(function() done = true end) then return "told" end
+    weft.default():tick(0)
+    return done and "complete"
+  end
+end)
+
+scenario("closing", function(_, routine, world)
+  local cleaned = 0
+  local function body(wait)
+    routine.defer(function() cleaned = cleaned + 1 end)
+    wait(20)
+  end
+  local function sort() table.sort({ 1, 2 }, function() routine.wait(20) end) end
+  for _ = 1, 3 do
+    world:start(body, routine.wait)
+    world:start(body, sort)
+  end
+  world:tick(0)
+  return function()
+    world:close()
+    return cleaned == 6 and "complete"
+  end
+end)
+
+return scenarios

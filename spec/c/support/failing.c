@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** failing.c - stand-ins for the members of weft__system.
+*/
+#include "failing.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "platform/system.h"
+
+#define GUARD_INSTALL 102
+
+typedef struct failing_plan {
+  uint64_t calls;
+  uint64_t first; /* the calls [first, end) fail */
+  uint64_t end;
+  int error;
+} failing_plan;
+
+static struct weft__system real;
+static failing_plan plans[FAILING_CALLS];
+static uint64_t failed;
+static int64_t blocks;
+static int64_t mapped;
+static int64_t refused;
+
+static bool fails(failing_call call)
+{
+  failing_plan *plan = &plans[call];
+  uint64_t number = plan->calls++;
+  if (number < plan->first || number >= plan->end) return false;
+  failed++;
+  errno = plan->error;
+  return true;
+}
+
+static void *failing_malloc(size_t size)
+{
+  void *block = fails(FAILING_MALLOC) ? NULL : real.malloc(size);
+  blocks += block != NULL;
+  return block;
+}
+
+static void *failing_calloc(size_t count, size_t size)
+{
+  void *block = fails(FAILING_MALLOC) ? NULL : real.calloc(count, size);
+  blocks += block != NULL;
+  return block;
+}
+
+static void *failing_realloc(void *old, size_t size)
+{
+  void *block = fails(FAILING_MALLOC) ? NULL : real.realloc(old, size);
+  blocks += block != NULL && old == NULL;
+  return block;
+}
+
+static void failing_free(void *block)
+{
+  blocks -= block != NULL;
+  real.free(block);
+}
+
+static void *failing_map(size_t bytes)
+{
+  void *base = fails(FAILING_MAP) ? MAP_FAILED : real.map(bytes);
+  if (base != MAP_FAILED) mapped += (int64_t)bytes;
+  return base;
+}
+
+static int failing_munmap(void *base, size_t bytes)
+{
+  if (fails(FAILING_MUNMAP)) {
+    refused += (int64_t)bytes;
+    return -1;
+  }
+  int result = real.munmap(base, bytes);
+  if (result == 0) mapped -= (int64_t)bytes;
+  return result;
+}
+
+static int failing_madvise(void *base, size_t bytes, int advice)
+{
+  failing_call call = advice == GUARD_INSTALL ? FAILING_GUARD : FAILING_MADVISE;
+  return fails(call) ? -1 : real.madvise(base, bytes, advice);
+}
+
+static int failing_mprotect(void *base, size_t bytes, int protection)
+{
+  return fails(FAILING_MPROTECT) ? -1 : real.mprotect(base, bytes, protection);
+}
+
+static int failing_mincore(void *base, size_t bytes, unsigned char *pages)
+{
+  return fails(FAILING_MINCORE) ? -1 : real.mincore(base, bytes, pages);
+}
+
+static int failing_thread(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*body)(void *), void *arg)
+{
+  if (fails(FAILING_THREAD)) return plans[FAILING_THREAD].error;
+  return real.thread_create(thread, attributes, body, arg);
+}
+
+void failing_install(void)
+{
+  memset(plans, 0, sizeof plans);
+  failed = 0;
+  blocks = mapped = refused = 0;
+  real = weft__system;
+  weft__system = (struct weft__system){
+      .malloc = failing_malloc,
+      .calloc = failing_calloc,
+      .realloc = failing_realloc,
+      .free = failing_free,
+      .map = failing_map,
+      .munmap = failing_munmap,
+      .madvise = failing_madvise,
+      .mprotect = failing_mprotect,
+      .mincore = failing_mincore,
+      .thread_create = failing_thread,
+  };
+}
+
+void failing_remove(void)
+{
+  weft__system = real;
+}
+
+void failing_arm(failing_call call, uint64_t nth, uint64_t times, int error)
+{
+  failing_plan *plan = &plans[call];
+  plan->first = plan->calls + nth - 1;
+  plan->end = times > UINT64_MAX - plan->first ? UINT64_MAX : plan->first + times;
+  plan->error = error;
+}
+
+void failing_disarm(void)
+{
+  for (int i = 0; i < FAILING_CALLS; i++) plans[i].first = plans[i].end = 0;
+}
+
+void failing_always(failing_call call, int error)
+{
+  failing_arm(call, 1, UINT64_MAX, error);
+}
+
+uint64_t failing_count(failing_call call)
+{
+  return plans[call].calls;
+}
+
+uint64_t failing_failed(void)
+{
+  return failed;
+}
+
+int64_t failing_blocks(void)
+{
+  return blocks;
+}
+
+int64_t failing_mapped(void)
+{
+  return mapped;
+}
+
+int64_t failing_refused(void)
+{
+  return refused;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** unit.h - cmocka with what it wants included before it, and what several units share.
+*/
+#ifndef WEFT_SPEC_UNIT_H
+#define WEFT_SPEC_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "weft.h"
+
+/* How a child process ended, and what it wrote to stderr. */
+typedef struct unit_child {
+  int exit_code; /* -1 if a signal ended it */
+  int signal;    /* 0 if none did */
+  char text[4096];
+} unit_child;
+
+/* Runs `body(arg)` in a child, with SIGSEGV, SIGBUS and SIGABRT at their defaults and no core
+   file; a body that returns exits with 0. */
+void unit_fork(void (*body)(void *arg), void *arg, unit_child *out);
+
+/* Whether this runs under Valgrind, and whether it was built with ASan or TSan. */
+bool unit_on_valgrind(void);
+bool unit_has_asan(void);
+bool unit_has_tsan(void);
+
+/* Whether the byte can be read, asked without a fault. */
+bool unit_readable(const char *address);
+
+#endif

@@ -1,0 +1,162 @@
+-- SPDX-License-Identifier: MIT
+-- A wait in a finalizer raises: the collector stands still while one runs, so it
+-- may not be left. The collector and everyone else go on as before.
+
+local support = require "support"
+local routine = require "weft.routine"
+local drive = require "drive"
+
+-- Makes garbage whose finalizer calls `fn`; works on both VMs.
+local function doomed(fn)
+  if rawget(_G, "newproxy") then
+    local proxy = newproxy(true)
+    getmetatable(proxy).__gc = fn
+  else
+    setmetatable({}, { __gc = fn })
+  end
+end
+
+-- A weak table tells whether the collector still collects.
+local function collects()
+  local weak = setmetatable({ {} }, { __mode = "v" })
+  support.collect()
+  return weak[1] == nil
+end
+
+local function tryall(log)
+  for _, name in ipairs { "wait", "nextTick", "waitUnscaled" } do
+    local ok, err = pcall(routine[name], 1)
+    log[#log + 1] = { name, ok, err }
+  end
+end
+
+local function namesfinalizer(err)
+  local text = tostring(err)
+  return text:find("finalizer", 1, true) ~= nil or text:find("__gc", 1, true) ~= nil
+end
+
+local function checkrefused(log, inside)
+  assert.equal(3, #log)
+  for _, entry in ipairs(log) do
+    assert.is_false(entry[2], entry[1])
+    assert.is_true(not inside or namesfinalizer(entry[3]), tostring(entry[3]))
+  end
+end
+
+describe("a wait in a finalizer", function()
+  it("raises inside a routine, and the routine and the collector go on", function()
+    local world = support.world { capacity = 4 }
+    local log, answer = {}, nil
+    local h = world:start(function()
+      doomed(function() tryall(log) end)
+      support.collect()
+      routine.wait(1)
+      answer = drive.hot()
+    end)
+    drive.ticks(world, 4)
+    checkrefused(log, true)
+    assert.equal("completed", h:status())
+    assert.equal(drive.hotsum, answer)
+    assert.is_true(collects())
+  end)
+
+  it("raises outside a routine", function()
+    support.world { capacity = 1 }
+    local log = {}
+    doomed(function() tryall(log) end)
+    support.collect()
+    checkrefused(log, false)
+    assert.is_true(collects())
+  end)
+
+  it("raises in a coroutine that the finalizer runs", function()
+    local world = support.world { capacity = 4 }
+    local ok, err
+    local h = world:start(function()
+      doomed(function()
+        local co = coroutine.create(function() routine.wait(1) end)
+        ok, err = coroutine.resume(co)
+      end)
+      support.collect()
+      routine.wait(1)
+    end)
+    drive.ticks(world, 4)
+    assert.is_false(ok)
+    assert.is_true(namesfinalizer(err), tostring(err))
+    assert.equal("completed", h:status())
+    assert.is_true(collects())
+  end)
+
+  it("raises while other routines are pinned, and harms none of them", function()
+    local world = support.world { capacity = 4 }
+    local log, out = {}, nil
+    world:start(function()
+      out = (("abc"):gsub(".", function(c)
+        routine.wait(2)
+        return c .. c
+      end))
+    end)
+    world:start(function()
+      table.sort({ 1, 2 }, function(a, b)
+        doomed(function() tryall(log) end)
+        support.collect()
+        routine.wait(1)
+        return a < b
+      end)
+    end)
+    drive.ticks(world, 10)
+    checkrefused({ log[1], log[2], log[3] }, true)
+    assert.equal("aabbcc", out)
+    assert.is_true(collects())
+  end)
+
+  it("raises when garbage is collected step by step within a busy routine", function()
+    local world = support.world { capacity = 2 }
+    local refused, passed = 0, 0
+    local h = world:start(function()
+      for i = 1, 200 do
+        doomed(function()
+          if pcall(routine.nextTick) then passed = passed + 1 else refused = refused + 1 end
+        end)
+        for k = 1, 50 do drive.junk = { k } end
+        if i % 50 == 0 then routine.nextTick() end
+      end
+    end)
+    drive.ticks(world, 8)
+    support.collect()
+    assert.equal("completed", h:status())
+    assert.equal(0, passed)
+    assert.equal(200, refused)
+  end)
+end)
+
+describe("a finalizer inside a routine", function()
+  it("may start a routine, which then waits", function()
+    local world = support.world { capacity = 4 }
+    local later
+    world:start(function()
+      doomed(function()
+        world:start(function()
+          routine.wait(1)
+          later = true
+        end)
+      end)
+      support.collect()
+    end)
+    drive.ticks(world, 5)
+    assert.is_true(later)
+  end)
+
+  it("may cancel the routine that is being collected in", function()
+    local world = support.world { capacity = 4 }
+    local h
+    h = world:start(function()
+      routine.nextTick()
+      doomed(function() h:cancel() end)
+      support.collect()
+      routine.wait(100)
+    end)
+    drive.ticks(world, 5)
+    assert.equal("cancelled", h:status())
+  end)
+end)

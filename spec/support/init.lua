@@ -1,0 +1,226 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The ground that every spec stands on: fresh worlds, a clean-up after each spec, and what the
+-- two virtual machines need to run the same source.
+--
+--   local support = require "support"
+--   local world = support.world{ capacity = 8 }   -- closed after the spec
+--   support.settle(2)                             -- two ticks in which no time passes
+--
+-- Requiring this module from a spec file is enough: it hooks itself in before and after each
+-- spec of that file. After a spec it closes the worlds, and fails the spec if one would not
+-- close, if a report of `onError` came that the spec did not
+-- look at, or if a global appeared.
+--
+-- Environment:
+--   WEFT_JIT=off        LuaJIT without its compiler
+--   WEFT_HOTLOOP=n      LuaJIT compiles a loop after n turns
+--   WEFT_GC=stress      a full collection twice in every tick, and an eager collector between
+--   WEFT_GC=generational  the generational collector (Lua 5.4)
+
+local support = {}
+
+---The machine that runs the specs: "lua5.4" or "luajit".
+support.vm = rawget(_G, "jit") and "luajit" or "lua5.4"
+
+local stress = os.getenv "WEFT_GC" == "stress"
+
+local function setUpVm()
+  if support.vm == "luajit" then
+    if os.getenv "WEFT_JIT" == "off" then require("jit").off() end
+    local hot = os.getenv "WEFT_HOTLOOP"
+    if hot then require("jit.opt").start("hotloop=" .. hot) end
+  end
+  if stress then
+    collectgarbage("setpause", 50)
+    collectgarbage("setstepmul", 1000)
+  elseif os.getenv "WEFT_GC" == "generational" and support.vm == "lua5.4" then
+    collectgarbage "generational"
+  end
+end
+
+-- Busted forgets, after each file, the modules that the file loaded. A program loads weft once,
+-- so its modules are kept here and put back.
+local kept = rawget(package, "weftSpecModules") or {}
+rawset(package, "weftSpecModules", kept)
+
+local function keepModules()
+  for name, module in pairs(package.loaded) do
+    if name:match "^weft" then kept[name] = module end
+  end
+end
+
+local function putBackModules()
+  for name, module in pairs(kept) do package.loaded[name] = module end
+end
+
+setUpVm()
+putBackModules()
+local weft = require "weft"
+require "weft.routine"
+keepModules()
+
+local worlds, reports, globals = {}, {}, {}
+local reportsRead = false
+
+-- Full collections in every tick would make long simulations endless: past the first ticks, or
+-- with a large heap, they come in every so-many-th one.
+local function collector()
+  local calls = 0
+  return function()
+    calls = calls + 1
+    local every = calls <= 200 and 1 or 4999
+    if collectgarbage "count" > 32 * 1024 then every = math.max(every, 16) end
+    if calls % every == 0 then collectgarbage() end
+  end
+end
+
+---Makes a world that is closed after the spec. Its `onError` collects reports.
+---@param options table? as for `weft.world`
+function support.world(options)
+  local world = weft.world(options or {})
+  world.onError = function(handle, err, trace)
+    reports[#reports + 1] = { handle = handle, err = err, trace = trace, world = world }
+  end
+  if stress then
+    world:on("preUpdate", collector())
+    world:on("postUpdate", collector())
+  end
+  worlds[#worlds + 1] = world
+  return world
+end
+
+---What `onError` of the spec's worlds was told so far: a list of {handle, err, trace, world}.
+---A spec that expects a report must ask; reports nobody asked for fail the spec.
+function support.reports()
+  reportsRead = true
+  return reports
+end
+
+---Lets queued routines run: `n` ticks (default 1) of the newest world in which no time passes.
+function support.settle(n, world)
+  world = world or worlds[#worlds]
+  for _ = 1, n or 1 do world:tick(0) end
+end
+
+---`n` ticks of `dt` seconds each (defaults: 1 and 1) of the newest world.
+function support.ticks(n, dt, world)
+  world = world or worlds[#worlds]
+  for _ = 1, n or 1 do world:tick(dt or 1) end
+end
+
+local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
+
+local function pack(...)
+  return { n = select("#", ...), ... }
+end
+
+---Runs `fn(...)` in a routine of the newest world until it ends, at most 100 ticks of 1 s.
+---Raises what the routine raised; returns what it returned.
+function support.inside(fn, ...)
+  local world = worlds[#worlds]
+  local args, out = pack(...), nil
+  local handle = world:start(function() out = pack(pcall(fn, unpack(args, 1, args.n))) end)
+  for _ = 1, 100 do
+    if out then break end
+    world:tick(1)
+  end
+  if not out then error("the routine did not end, it is " .. handle:status(), 2) end
+  if not out[1] then error(out[2], 0) end
+  return unpack(out, 2, out.n)
+end
+
+---Two full collections: what only a finalizer kept is gone after the second.
+function support.collect()
+  collectgarbage()
+  collectgarbage()
+end
+
+---Compiles Lua 5.4 source (`<close>`, `//`, `&`) to a function; nil on LuaJIT.
+---@param source string
+---@param ... any upvalues for the chunk, which reads them as `...`
+function support.chunk54(source, ...)
+  if support.vm ~= "lua5.4" then return nil end
+  return assert(load(source, "=chunk54"))(...)
+end
+
+-- Child processes ------------------------------------------------------------------------------
+
+local function interpreter()
+  local lowest = 0
+  local argv = rawget(_G, "arg") or {}
+  while argv[lowest - 1] do lowest = lowest - 1 end
+  return lowest < 0 and argv[lowest] or support.vm
+end
+
+local function quoted(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+---Runs a shell command; returns its exit status and all that it printed, errors included.
+function support.shell(command)
+  local pipe = assert(io.popen("{ " .. command .. "\n} 2>&1; echo \"status:$?\""))
+  local text = pipe:read "*a"
+  pipe:close()
+  local output, status = text:match "^(.*)status:(%d+)\n$"
+  return tonumber(status), output
+end
+
+---Runs Lua source in a process of its own, on the same machine and with the same modules.
+---Returns its exit status and what it printed. A death by signal n gives 128 + n.
+function support.child(source)
+  local file = os.tmpname()
+  local out = assert(io.open(file, "w"))
+  out:write(source)
+  out:close()
+  local status, text = support.shell(table.concat({
+    "LUA_PATH=" .. quoted(package.path), "LUA_CPATH=" .. quoted(package.cpath),
+    "timeout 60", quoted(interpreter()), quoted(file) }, " "))
+  os.remove(file)
+  return status, text
+end
+
+-- Before and after each spec -------------------------------------------------------------------
+
+local function begin()
+  worlds, reports, globals, reportsRead = {}, {}, {}, false
+  for name in pairs(_G) do globals[name] = true end
+end
+
+local function checkGlobals()
+  for name in pairs(_G) do
+    if not globals[name] then error("the spec left a new global: " .. tostring(name), 0) end
+  end
+end
+
+-- A world that closes ends its routines; one that cannot be ended is reported by `onError`.
+local function closeWorld(world)
+  if not pcall(world.stats, world) then return end
+  world:close()
+  if pcall(world.stats, world) then error "the world did not close" end
+end
+
+local function finish()
+  local ok, problem = true, nil
+  for i = #worlds, 1, -1 do
+    local closed, err = pcall(closeWorld, worlds[i])
+    if not closed then ok, problem = false, err end
+  end
+  keepModules()
+  local unread = not reportsRead and reports[1]
+  worlds, reports = {}, {}
+  if not ok then error("after the spec: " .. tostring(problem), 0) end
+  if unread then
+    error("nobody looked at this report: " .. tostring(unread.err) .. "\n"
+      .. tostring(unread.trace), 0)
+  end
+  checkGlobals()
+end
+
+local found, busted = pcall(require, "busted")
+if found and busted.before_each then
+  busted.before_each(begin)
+  busted.after_each(finish)
+end
+
+return support

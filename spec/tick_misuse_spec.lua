@@ -1,0 +1,238 @@
+-- SPDX-License-Identifier: MIT
+--
+-- tick, run, configure and close inside a tick raise and change nothing; a world that is closed
+-- says so.
+
+local support = require "support"
+local weft = require "weft"
+local routine = require "weft.routine"
+
+local calls = {
+  tick = function(world) world:tick(1) end,
+  run = function(world) world:run{ ticks = 1, speed = "max" } end,
+  configure = function(world) world:configure{ capacity = 9 } end,
+  close = function(world) world:close() end,
+}
+
+local places = {
+  post = function(world, fn) world:post(fn) end,
+  system = function(world, fn)
+    local sub
+    sub = world:on("update", function() sub:off() fn() end)
+  end,
+  ["late system"] = function(world, fn)
+    local sub
+    sub = world:on("postUpdate", function() sub:off() fn() end)
+  end,
+  routine = function(world, fn) world:start(fn) end,
+  cleanup = function(world, fn) world:start(function() routine.defer(fn) end) end,
+  ["coroutine of a routine"] = function(world, fn)
+    world:start(function() coroutine.wrap(fn)() end)
+  end,
+}
+
+local function sorted(set)
+  local names = {}
+  for name in pairs(set) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+describe("inside a tick", function()
+  for _, place in ipairs(sorted(places)) do
+    for _, call in ipairs(sorted(calls)) do
+      it(("%s from a %s raises and changes nothing"):format(call, place), function()
+        local world = support.world{ capacity = 3 }
+        local ok, message
+        places[place](world, function() ok, message = pcall(calls[call], world) end)
+        world:tick(1)
+        assert.is_false(ok)
+        assert.is_string(message)
+        assert.truthy(message:find(call, 1, true), message)
+        assert.equal(1, world.tickCount)
+        assert.equal(1, world.simTime)
+        assert.equal(3, world:stats().capacity)
+        world:tick(1)
+        assert.equal(2, world.tickCount)
+      end)
+
+      it(("%s of another world from a %s raises"):format(call, place), function()
+        local other = support.world{ capacity = 3 }
+        local world = support.world()
+        local ok
+        places[place](world, function() ok = pcall(calls[call], other) end)
+        world:tick(1)
+        assert.is_false(ok)
+        assert.equal(0, other.tickCount)
+        assert.equal(3, other:stats().capacity)
+        other:tick(1)
+        assert.equal(1, other.tickCount)
+      end)
+    end
+  end
+
+  it("a world may still be made", function()
+    local world = support.world()
+    local made
+    world:start(function() made = support.world{ capacity = 2 } end)
+    world:tick(0)
+    assert.equal(0, made.tickCount)
+    made:tick(1)
+    assert.equal(1, made.tickCount)
+  end)
+
+  it("a routine may be started, posted to and cancelled in another world", function()
+    local other = support.world()
+    local world = support.world()
+    local log = {}
+    local sleeper = other:start(function() routine.wait(9) end)
+    other:tick(0)
+    world:start(function()
+      other:start(function() log[#log + 1] = "started" end)
+      other:post(function() log[#log + 1] = "posted" end)
+      sleeper:cancel()
+    end)
+    world:tick(0)
+    assert.same({}, log)
+    other:tick(0)
+    assert.same({ "posted", "started" }, log)
+    assert.equal("cancelled", sleeper:status())
+  end)
+
+  it("a refused tick from onError does no harm", function()
+    local world = support.world()
+    local ok
+    world.onError = function() ok = pcall(world.tick, world, 1) end
+    world:start(function() error "on purpose" end)
+    world:tick(1)
+    assert.is_false(ok)
+    assert.equal(1, world.tickCount)
+  end)
+end)
+
+describe("a closed world", function()
+  it("may be closed again", function()
+    local world = support.world()
+    world:close()
+    world:close()
+    world:close()
+  end)
+
+  local later = {
+    tick = function(world) world:tick(1) end,
+    start = function(world) world:start(function() end) end,
+    on = function(world) world:on("update", function() end) end,
+    post = function(world) world:post(function() end) end,
+    pause = function(world) world:pause() end,
+    resume = function(world) world:resume() end,
+    isPaused = function(world) return world:isPaused() end,
+    setTimeScale = function(world) world:setTimeScale(1) end,
+    configure = function(world) world:configure{ capacity = 4 } end,
+    stats = function(world) return world:stats() end,
+    run = function(world) return world:run{ ticks = 1, speed = "max" } end,
+  }
+  for _, name in ipairs(sorted(later)) do
+    it("raises at " .. name, function()
+      local world = support.world()
+      world:close()
+      local ok, message = pcall(later[name], world)
+      assert.is_false(ok)
+      assert.truthy(message:find("world is closed", 1, true), message)
+    end)
+  end
+
+  it("has cancelled its routines and run their cleanups", function()
+    local world = support.world()
+    local log = {}
+    local sleeping = world:start(function()
+      routine.defer(function() log[#log + 1] = "cleaned" end)
+      routine.wait(1e6)
+    end)
+    local unstarted
+    world:tick(0)
+    unstarted = world:start(function() log[#log + 1] = "never" end)
+    world:close()
+    assert.same({ "cleaned" }, log)
+    for _, handle in ipairs{ sleeping, unstarted } do
+      local status = handle:status()
+      assert.truthy(status == "cancelled" or status == "expired", status)
+    end
+  end)
+
+  it("has ended pinned routines as well", function()
+    local world = support.world()
+    local cleaned = 0
+    for _ = 1, 3 do
+      world:start(function()
+        routine.defer(function() cleaned = cleaned + 1 end)
+        table.sort({ 1, 2, 3 }, function(a, b) routine.wait(5) return a < b end)
+      end)
+    end
+    world:tick(0)
+    world:close()
+    assert.equal(3, cleaned)
+  end)
+
+  it("refused new routines while it unloaded", function()
+    local world = support.world()
+    local results = {}
+    world:start(function()
+      routine.defer(function()
+        results[1] = { world:start(function() results.ran = true end) }
+        results[2] = { routine.start(function() results.ran = true end) }
+      end)
+      routine.wait(9)
+    end)
+    world:tick(0)
+    world:close()
+    assert.same({ nil, "closed" }, results[1])
+    assert.same({ nil, "closed" }, results[2])
+    assert.is_nil(results.ran)
+  end)
+
+  it("keeps its handles harmless", function()
+    local world = support.world()
+    local handle = world:start(function() return 1 end)
+    world:tick(0)
+    world:close()
+    assert.is_string(tostring(handle))
+    assert.is_string(handle:status())
+    assert.is_false(handle:cancel())
+    assert.is_false(routine.cancel(handle))
+    assert.is_true(handle == handle)
+  end)
+
+  it("is closed in finite time around a routine that swallows its cancel", function()
+    local world = support.world()
+    world:start(function() while true do pcall(routine.wait, 1) end end)
+    world:start(function()
+      routine.defer(function() while not pcall(routine.wait, 1e6) do end end)
+      routine.wait(1e6)
+    end)
+    world:tick(0)
+    world:close()
+    local reports = support.reports()
+    assert.equal(2, #reports)
+    for _, report in ipairs(reports) do assert.is_string(report.trace) end
+  end)
+
+  it("lets go of all that it held", function()
+    local weak = setmetatable({}, { __mode = "k" })
+    do
+      local world = weft.world{ capacity = 8 }
+      local function hold(value)
+        weak[value] = true
+        return function() return value end
+      end
+      world:start(hold{})
+      world:on("update", hold{})
+      world:post(hold{})
+      world:tick(0)
+      world:start(function(arg) routine.wait(9) return arg end, hold{})
+      world:tick(0)
+      world:close()
+    end
+    support.collect()
+    assert.is_nil(next(weak))
+  end)
+end)
