@@ -82,13 +82,13 @@ describe("a failing routine", function()
     local evil = setmetatable({}, { __tostring = function() error "no" end })
     local values = { object, evil, 12, false, "text", print, io.stdout }
     for i = 1, #values do
-      local handle = world:start(function() error(values[i]) end)
+      local handle = world:start(function() error(values[i], 0) end)
       world:tick(0)
       local report = support.reports()[i]
-      if i ~= 5 then assert.is_true(rawequal(values[i], report.err), i) end
+      assert.is_true(rawequal(values[i], report.err), i)
       assert.is_string(report.trace)
       assert.equal("failed", handle:status())
-      if i ~= 5 then assert.is_true(rawequal(values[i], handle:error()), i) end
+      assert.is_true(rawequal(values[i], handle:error()), i)
     end
     assert.equal(#values, #support.reports())
   end)
@@ -233,6 +233,8 @@ describe("routine.pcall", function()
     assert.equal(problem, err)
     assert.same({ false, nil }, { routine.pcall(error) })
     assert.is_false((routine.pcall(nil)))
+    assert.equal(1, select("#", routine.pcall(function() end)))
+    assert.equal(3, select("#", routine.pcall(function() return nil, nil end)))
   end)
 
   it("lets waits through, and results of all kinds", function()

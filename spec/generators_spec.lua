@@ -22,7 +22,7 @@ describe("a generator that waits", function()
     local world = support.world { capacity = 2 }
     local seen = {}
     world:start(function()
-      for v in numbers(3, 2) do seen[#seen + 1] = v .. "@" .. world.simTime end
+      for v in numbers(3, 2) do seen[#seen + 1] = ("%d@%g"):format(v, world.simTime) end
     end)
     drive.ticks(world, 10)
     assert.same({ "1@3", "2@5", "3@7" }, seen)

@@ -67,18 +67,6 @@ describe("a routine that has ended", function()
     world:close()
   end)
 
-  it("lets its result go when its slot is reused, even if the handle is held", function()
-    local world = support.world{ capacity = 1 }
-    local value, held = tracked()
-    local box = { value }
-    local handle = world:start(function() return table.remove(box) end)
-    value = nil -- luacheck: ignore
-    world:tick(0)
-    world:start(function() end)
-    assert.equal("expired", handle:status())
-    assert.is_false(held())
-  end)
-
   it("lets its cleanups and its cancel's reason go", function()
     local world = support.world()
     local reason, reasonHeld = tracked()

@@ -64,6 +64,12 @@ local function newStory(api, seed, options, now)
   local function say(id, text)
     story.lines[#story.lines + 1] = ("%d: %d %s"):format(now(), id, text)
   end
+  -- What is told after this, by cleanups of a world that closes, is not part of the story.
+  function story.close()
+    local lines = story.lines
+    story.lines = {}
+    return lines
+  end
   local function body(id)
     local random = generator(seed * 1000 + id)
     local own = setmetatable({ say = function(text) say(id, text) end }, { __index = story })
@@ -101,7 +107,7 @@ local function tell(api, tick, world, seed, options, now)
     local resumed = tick(5 * random(6))
     story.lines[#story.lines + 1] = "resumed " .. resumed
   end
-  return story.lines
+  return story.close()
 end
 
 local function storyOfWorld(seed, options)

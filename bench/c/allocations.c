@@ -111,8 +111,9 @@ static weft_status compact(weft_routine *self, void *arg)
   if (life->entered++ > 0 && weft_woken(self) == WEFT_CANCELLED) return WEFT_CANCELLED;
   if (life->entered == 8) return WEFT_OK;
   waits++;
-  weft_status status =
-      dice(3) ? weft_arm_wait(self, (int64_t)dice(SECOND / 4)) : weft_arm_next_tick(self);
+  weft_world *world = weft_world_ticking();
+  weft_status status = dice(3) ? weft_arm_wait(world, self, (int64_t)dice(SECOND / 4))
+                               : weft_arm_next_tick(world, self);
   return status == WEFT_OK ? WEFT_PARKED : status;
 }
 

@@ -15,32 +15,30 @@
 
 /* --- Which world runs here ----------------------------------------------------------------- */
 
-static _Thread_local weft_world *ticking_world;
+/* A world stays on its thread, and its routines with it: this may be read before and after a switch
+   alike. */
+static WEFT_PER_THREAD weft_world *ticking_world;
 
-/* Not inlined: a routine may one day continue on another thread, and an address of a thread-local
-   that the compiler kept over a switch would be the wrong one. */
-__attribute__((noinline)) weft_world *weft_world_ticking(void)
+weft_world *weft_world_ticking(void)
 {
   return ticking_world;
 }
 
-__attribute__((noinline)) void weft__set_ticking(weft_world *world)
+void weft__set_ticking(weft_world *world)
 {
   ticking_world = world;
 }
 
 weft_routine *weft_self(void)
 {
-  weft_world *world = weft_world_ticking();
+  weft_world *world = ticking_world;
   weft__task *task = world ? world->sched.running : NULL;
-  return task ? weft__routine_of(task) : NULL;
+  return weft__routine_of(task); /* the task stands first: NULL stays NULL */
 }
 
-/* The world whose running routine `self` is, or NULL. */
-static weft_world *world_running(const weft_routine *self)
+static inline bool is_running(const weft_world *world, const weft_routine *self)
 {
-  weft_world *world = weft_world_ticking();
-  return world && self && world->sched.running == &self->task ? world : NULL;
+  return world && self && world->sched.running == &self->task;
 }
 
 /* --- Running bodies ------------------------------------------------------------------------ */
@@ -77,7 +75,7 @@ static bool enter_body(weft_world *world, weft_routine *routine)
   return !was_pinned;
 }
 
-static bool resume_routine(weft__sched *sched, weft__task *task)
+static inline bool resume_routine(weft__sched *sched, weft__task *task)
 {
   weft_routine *routine = weft__routine_of(task);
   if (WEFT_LIKELY(!routine->fiber)) return enter_body(weft__world_of(sched), routine);
@@ -91,19 +89,21 @@ static void drop_routine(weft__sched *sched, weft__task *task)
   if (hooks->dropped) hooks->dropped(hooks->host, weft__routine_of(task));
 }
 
-static void prefetch_routine(weft__sched *sched, weft__task *task, int step)
+static inline void prefetch_routines(weft__sched *sched, weft__task *far, weft__task *middle,
+                                     weft__task *near)
 {
   const weft_world_hooks *hooks = &weft__world_of(sched)->config.hooks;
-  if (hooks->prefetch) hooks->prefetch(hooks->host, weft__routine_of(task), step);
+  if (hooks->prefetch)
+    hooks->prefetch(hooks->host, weft__routine_of(far), weft__routine_of(middle),
+                    weft__routine_of(near));
 }
 
-const weft__sched_ops weft__routine_ops = {
-    .resume = resume_routine, .dropped = drop_routine, .prefetch = prefetch_routine};
+const weft__sched_ops weft__routine_ops = {.dropped = drop_routine};
 
 void weft__runner(void *arg)
 {
   weft_world *world = arg;
-  while (weft__sched_run(&world->sched)) {
+  while (weft__sched_run(&world->sched, resume_routine, prefetch_routines)) {
     world->pass_done = true;
     weft_fiber_yield();
   }
@@ -166,6 +166,16 @@ weft_handle weft_routine_handle(const weft_world *world, const weft_routine *rou
   return weft__sched_handle(&world->sched, &routine->task);
 }
 
+weft_body weft_routine_body(const weft_routine *routine)
+{
+  return routine->body;
+}
+
+void *weft_routine_arg(const weft_routine *routine)
+{
+  return routine->arg;
+}
+
 void *weft_routine_record(const weft_routine *routine)
 {
   return (void *)(routine + 1);
@@ -201,46 +211,43 @@ int64_t weft_routine_wakes_in(const weft_world *world, const weft_routine *routi
   return weft__sched_wakes_in(&world->sched, &routine->task);
 }
 
-/* --- Waiting ------------------------------------------------------------------------------- */
+/* --- Arming -------------------------------------------------------------------------------- */
 
-static weft_status arm_sleep(weft_routine *self, int64_t ns, bool real)
+static inline weft_status arm_sleep(weft_world *world, weft_routine *self, int64_t ns, bool real)
 {
-  weft_world *world = world_running(self);
-  if (WEFT_UNLIKELY(!world)) return WEFT_OUTSIDE;
+  if (WEFT_UNLIKELY(!is_running(world, self))) return WEFT_OUTSIDE;
   if (WEFT_UNLIKELY(ns < 0 || ns > MAX_WAIT_NS)) return WEFT_INVALID;
   if (ns == 0 && !real) return weft__sched_arm_next(&world->sched, &self->task);
   return weft__sched_arm_sleep(&world->sched, &self->task, ns, real);
 }
 
-weft_status weft_arm_wait(weft_routine *self, int64_t ns)
+weft_status weft_arm_wait(weft_world *world, weft_routine *self, int64_t ns)
 {
-  return arm_sleep(self, ns, false);
+  return arm_sleep(world, self, ns, false);
 }
 
-weft_status weft_arm_wait_unscaled(weft_routine *self, int64_t ns)
+weft_status weft_arm_wait_unscaled(weft_world *world, weft_routine *self, int64_t ns)
 {
-  return arm_sleep(self, ns, true);
+  return arm_sleep(world, self, ns, true);
 }
 
-weft_status weft_arm_next_tick(weft_routine *self)
+weft_status weft_arm_next_tick(weft_world *world, weft_routine *self)
 {
-  weft_world *world = world_running(self);
-  if (WEFT_UNLIKELY(!world)) return WEFT_OUTSIDE;
+  if (WEFT_UNLIKELY(!is_running(world, self))) return WEFT_OUTSIDE;
   return weft__sched_arm_next(&world->sched, &self->task);
 }
 
-weft_status weft_arm_next_tick_forced(weft_routine *self)
+weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self)
 {
-  weft_world *world = world_running(self);
-  if (!world || !self->task.cancel) return WEFT_OUTSIDE;
+  if (!is_running(world, self) || !self->task.cancel) return WEFT_OUTSIDE;
   weft__sched_arm_cancelled(&world->sched, &self->task);
   return WEFT_OK;
 }
 
-weft_status weft_arm_join(weft_routine *self, weft_handle handle, int64_t timeout, bool *done)
+weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle handle,
+                          int64_t timeout, bool *done)
 {
-  weft_world *world = world_running(self);
-  if (!world) return WEFT_OUTSIDE;
+  if (!is_running(world, self)) return WEFT_OUTSIDE;
   if (timeout > MAX_WAIT_NS) return WEFT_INVALID;
   weft__task *target = weft__sched_find(&world->sched, handle);
   if (!target) return WEFT_EXPIRED;
@@ -249,24 +256,36 @@ weft_status weft_arm_join(weft_routine *self, weft_handle handle, int64_t timeou
   return weft__sched_arm_join(&world->sched, &self->task, target, timeout);
 }
 
+weft_status weft_woken(const weft_routine *self)
+{
+  return self->task.wake;
+}
+
+int64_t weft_slept(const weft_world *world, const weft_routine *self)
+{
+  return weft__sched_slept(&world->sched, &self->task);
+}
+
+/* --- Pinned waits -------------------------------------------------------------------------- */
+
 static weft_status ensure_spare(weft_world *world)
 {
   if (world->spare) return WEFT_OK;
   return weft_fiber_start(world->pool, weft__runner, world, &world->spare);
 }
 
-weft_status weft_park(weft_routine *self)
+weft_status weft_park(weft_world *world, weft_routine *self)
 {
-  weft_world *world = world_running(self);
+  if (!is_running(world, self)) return WEFT_OUTSIDE;
   weft_fiber *here = weft_fiber_current();
   /* On a fiber of its own making a routine cannot be left: who resumed that would go on. */
-  if (!world || here != (self->fiber ? self->fiber : world->runner)) return WEFT_OUTSIDE;
+  weft_status status = here == (self->fiber ? self->fiber : world->runner) ? WEFT_OK : WEFT_OUTSIDE;
+  if (status == WEFT_OK && here == world->runner) status = ensure_spare(world);
+  if (status) {
+    weft__sched_disarm(&world->sched, &self->task);
+    return status;
+  }
   if (here == world->runner) {
-    weft_status status = ensure_spare(world);
-    if (status) {
-      weft__sched_disarm(&world->sched, &self->task);
-      return status;
-    }
     world->runner = world->spare;
     world->spare = NULL;
   }
@@ -278,47 +297,40 @@ weft_status weft_park(weft_routine *self)
   return weft_woken(self);
 }
 
-weft_status weft_woken(const weft_routine *self)
-{
-  return self->task.wake;
-}
-
-int64_t weft_slept(const weft_routine *self)
-{
-  weft_world *world = world_running(self);
-  return world ? weft__sched_slept(&world->sched, &self->task) : 0;
-}
-
 /* Parks what was armed. WEFT_FORCED cannot be obeyed in the middle of a C stack: it is told as a
    cancel, a tick later. */
-static weft_status park_armed(weft_routine *self, weft_status armed)
+static weft_status park_armed(weft_world *world, weft_routine *self, weft_status armed)
 {
-  if (armed == WEFT_FORCED) armed = weft_arm_next_tick_forced(self);
-  return armed == WEFT_OK ? weft_park(self) : armed;
+  if (armed == WEFT_FORCED) armed = weft_arm_next_tick_forced(world, self);
+  return armed == WEFT_OK ? weft_park(world, self) : armed;
 }
 
 weft_status weft_wait(int64_t ns)
 {
+  weft_world *world = weft_world_ticking();
   weft_routine *self = weft_self();
-  return park_armed(self, weft_arm_wait(self, ns));
+  return park_armed(world, self, weft_arm_wait(world, self, ns));
 }
 
 weft_status weft_wait_unscaled(int64_t ns)
 {
+  weft_world *world = weft_world_ticking();
   weft_routine *self = weft_self();
-  return park_armed(self, weft_arm_wait_unscaled(self, ns));
+  return park_armed(world, self, weft_arm_wait_unscaled(world, self, ns));
 }
 
 weft_status weft_next_tick(void)
 {
+  weft_world *world = weft_world_ticking();
   weft_routine *self = weft_self();
-  return park_armed(self, weft_arm_next_tick(self));
+  return park_armed(world, self, weft_arm_next_tick(world, self));
 }
 
 weft_status weft_join(weft_handle handle, int64_t timeout)
 {
+  weft_world *world = weft_world_ticking();
   weft_routine *self = weft_self();
   bool done = false;
-  weft_status armed = weft_arm_join(self, handle, timeout, &done);
-  return done ? WEFT_OK : park_armed(self, armed);
+  weft_status armed = weft_arm_join(world, self, handle, timeout, &done);
+  return done ? WEFT_OK : park_armed(world, self, armed);
 }

@@ -16,12 +16,8 @@
 #define SLOT_BITS 24
 #define TAG_SHIFT 56
 
-/* How far ahead of the resume the three prefetch steps work (measured: shuffled rows of the
-   bench; nearer is too late, farther falls out of the cache). */
-#define PREFETCH_TASK 12
-#define PREFETCH_STEP_0 9
-#define PREFETCH_STEP_1 6
-#define PREFETCH_STEP_2 3
+/* Slots in use from which on a pass looks ahead: fewer stay in the cache by themselves. */
+#define PREFETCH_FROM 1500
 
 /* --- Clocks -------------------------------------------------------------------------------- */
 
@@ -219,7 +215,6 @@ static void put_in_cancel_lane(weft__sched *sched, weft__task *task)
 
 static weft__task *take_from_cancel_lane(weft__sched *sched)
 {
-  if (sched->cancel_pass_left == 0) return NULL;
   sched->cancel_pass_left--;
   sched->cancel_count--;
   weft__task *task = weft__sched_at(sched, sched->cancel_first);
@@ -430,6 +425,7 @@ void weft__sched_begin_pass(weft__sched *sched)
     weft__ring_begin_pass(&sched->ready);
   }
   sched->budget_left = sched->budget;
+  sched->prefetches = sched->fresh >= PREFETCH_FROM;
 }
 
 void weft__sched_begin_drain(weft__sched *sched)
@@ -440,50 +436,32 @@ void weft__sched_begin_drain(weft__sched *sched)
   sched->budget_left = 0;
 }
 
-static inline void prefetch_ahead(weft__sched *sched)
+static inline weft__task *take_from_lanes(weft__sched *sched)
 {
-  void (*hint)(weft__sched *, weft__task *, int) = sched->ops->prefetch;
-  uint32_t slot = weft__ring_peek(&sched->ready, PREFETCH_TASK);
-  if (slot != WEFT_RING_HOLE) __builtin_prefetch(weft__sched_at(sched, slot));
-  if (!hint) return;
-  slot = weft__ring_peek(&sched->ready, PREFETCH_STEP_0);
-  if (slot != WEFT_RING_HOLE) hint(sched, weft__sched_at(sched, slot), 0);
-  slot = weft__ring_peek(&sched->ready, PREFETCH_STEP_1);
-  if (slot != WEFT_RING_HOLE) hint(sched, weft__sched_at(sched, slot), 1);
-  slot = weft__ring_peek(&sched->ready, PREFETCH_STEP_2);
-  if (slot != WEFT_RING_HOLE) hint(sched, weft__sched_at(sched, slot), 2);
-}
-
-/* The next task of the pass, out of its lane; NULL at the end. */
-static inline weft__task *take_next(weft__sched *sched)
-{
-  weft__task *task = take_from_cancel_lane(sched);
-  if (WEFT_UNLIKELY(task != NULL)) return task;
+  if (WEFT_UNLIKELY(sched->cancel_pass_left > 0)) return take_from_cancel_lane(sched);
   if (sched->budget_left == 0) return NULL;
   uint32_t slot = weft__ring_pop(&sched->urgent);
   if (slot == WEFT_RING_HOLE) {
     slot = weft__ring_pop(&sched->ready);
     if (slot == WEFT_RING_HOLE) return NULL;
-    prefetch_ahead(sched);
   }
   sched->budget_left--;
   return weft__sched_at(sched, slot);
 }
 
-bool weft__sched_run(weft__sched *sched)
+weft__task *weft__sched_take(weft__sched *sched)
 {
-  weft__task *task;
-  while ((task = take_next(sched)) != NULL) {
-    task->place = WEFT_PLACE_NONE;
-    task->position = WEFT_HEAP_NOWHERE;
-    task->unstarted = false;
-    task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
-    sched->running = task;
-    sched->counts.resumed++;
-    if (!sched->ops->resume(sched, task)) return false;
-  }
-  sched->running = NULL;
-  return true;
+  weft__task *task = take_from_lanes(sched);
+  if (WEFT_UNLIKELY(!task)) return NULL;
+  task->place = WEFT_PLACE_NONE;
+#ifdef WEFT_DEBUG
+  task->position = WEFT_HEAP_NOWHERE;
+#endif
+  task->unstarted = false;
+  task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
+  sched->running = task;
+  sched->counts.resumed++;
+  return task;
 }
 
 /* --- The walker ---------------------------------------------------------------------------- */

@@ -47,13 +47,8 @@ typedef struct weft__task {
 typedef struct weft__sched weft__sched;
 
 typedef struct weft__sched_ops {
-  /* Runs the task until it waits (armed) or has ended (`weft__sched_finish`). False: the loop that
-     called is over, somebody else goes on with the pass. */
-  bool (*resume)(weft__sched *sched, weft__task *task);
   /* The task was cancelled before it was ever resumed. */
   void (*dropped)(weft__sched *sched, weft__task *task);
-  /* The task comes up soon; step 0, 1, 2. May be NULL. */
-  void (*prefetch)(weft__sched *sched, weft__task *task, int step);
 } weft__sched_ops;
 
 /* A clock in whole nanoseconds that carries the fractions of its steps. */
@@ -76,6 +71,7 @@ struct weft__sched {
   uint32_t generation_end;       /* a slot that reaches it is retired; tests lower it */
   uint8_t tag;                   /* of this world, in its handles */
   bool paused;                   /* in the running tick */
+  bool prefetches;               /* in the running pass */
   bool force;                    /* the last pass of a drain: waits are ended by force */
   uint32_t active;
   uint32_t budget;               /* resumes a pass, UINT32_MAX without limit */
@@ -148,7 +144,55 @@ void weft__clock_advance(weft__clock *clock, double seconds);
 void weft__sched_begin_pass(weft__sched *sched);
 /* A pass over the cancel lane alone. */
 void weft__sched_begin_drain(weft__sched *sched);
-/* Resumes what the pass holds. True at its end, false when a resume said that this loop is over. */
-bool weft__sched_run(weft__sched *sched);
+/* Takes the next task of the pass out of its lane and makes it the running one; NULL at the end. */
+weft__task *weft__sched_take(weft__sched *sched);
+
+/* Runs a task until it waits (armed) or has ended (`weft__sched_finish`). False: the loop that called
+   is over, somebody else goes on with the pass. */
+typedef bool (*weft__resume)(weft__sched *sched, weft__task *task);
+
+/* Is shown tasks that come up soon, nearer and nearer, to prefetch what their resume will touch. */
+typedef void (*weft__prefetch)(weft__sched *sched, weft__task *far, weft__task *middle,
+                               weft__task *near);
+
+/* How many resumes ahead (measured with the shuffled rows of the bench: nearer is too late,
+   farther falls out of the first cache again). */
+#define WEFT_AHEAD_TASK 14
+#define WEFT_AHEAD_FAR 10
+#define WEFT_AHEAD_MIDDLE 7
+#define WEFT_AHEAD_NEAR 4
+
+static inline weft__task *weft__sched_ahead(const weft__sched *sched, uint32_t places)
+{
+  uint32_t slot = sched->ready.items[(sched->ready.head + places) & sched->ready.mask];
+  return slot < sched->capacity ? weft__sched_at(sched, slot) : NULL;
+}
+
+static inline void weft__sched_look_ahead(weft__sched *sched, weft__prefetch prefetch)
+{
+  if (sched->ready.pass_end - sched->ready.head <= WEFT_AHEAD_TASK) return;
+  const char *task = (const char *)weft__sched_ahead(sched, WEFT_AHEAD_TASK);
+  weft__task *far = weft__sched_ahead(sched, WEFT_AHEAD_FAR);
+  weft__task *middle = weft__sched_ahead(sched, WEFT_AHEAD_MIDDLE);
+  weft__task *near = weft__sched_ahead(sched, WEFT_AHEAD_NEAR);
+  __builtin_prefetch(task);
+  __builtin_prefetch(task + 64);
+  if (far && middle && near) prefetch(sched, far, middle, near);
+}
+
+/* Resumes what the pass holds. True at its end, false when a resume said that this loop is over.
+   Inline, so that `resume` becomes part of the loop: behind a coroutine's longjmp each frame that
+   returns is a mispredicted branch. */
+static inline bool weft__sched_run(weft__sched *sched, weft__resume resume,
+                                   weft__prefetch prefetch)
+{
+  weft__task *task;
+  while ((task = weft__sched_take(sched)) != NULL) {
+    if (sched->prefetches) weft__sched_look_ahead(sched, prefetch);
+    if (!resume(sched, task)) return false;
+  }
+  sched->running = NULL;
+  return true;
+}
 
 #endif

@@ -166,9 +166,9 @@ typedef struct weft_world_hooks {
   /* The body has returned, the state is final, the slot and its record are not reused before this
      returns. `joined`: somebody waited for it. Runs on a fiber, outside any routine. */
   void (*ended)(void *host, weft_routine *routine, bool joined);
-  /* The routine comes up soon: prefetch what its body will touch. `step` is 0, then 1, then 2,
-     a few resumes apart. */
-  void (*prefetch)(void *host, weft_routine *routine, int step);
+  /* Three routines that come up soon, the last one soonest: prefetch what their bodies touch, in
+     three steps, each of which follows a pointer that the step before brought into the cache. */
+  void (*prefetch)(void *host, weft_routine *far, weft_routine *middle, weft_routine *near);
   /* Writes where the routine's code stands, such as "file:line", for the overflow message.
      Called inside a signal handler: no allocation, no locks. */
   void (*describe)(void *host, weft_routine *routine, char *text, size_t size);
@@ -287,6 +287,9 @@ weft_routine *weft_routine_find(const weft_world *world, weft_handle handle);
 weft_handle weft_routine_handle(const weft_world *world, const weft_routine *routine);
 /* The first live routine at or after slot `*cursor`; moves the cursor past it; NULL at the end. */
 weft_routine *weft_routine_each(const weft_world *world, uint32_t *cursor);
+/* The body and the argument it was started with. */
+weft_body weft_routine_body(const weft_routine *routine);
+void *weft_routine_arg(const weft_routine *routine);
 /* The host's own bytes of the slot (`record_bytes`), aligned to 8. */
 void *weft_routine_record(const weft_routine *routine);
 /* The slot's number, 0 to capacity - 1: an index for tables of the host. */
@@ -327,21 +330,22 @@ weft_status weft_join(weft_handle handle, int64_t timeout);
 ** count anew), or call `weft_arm_next_tick_forced` to be told again next tick. The rest as for the pinned calls;
 ** `weft_arm_join` answers WEFT_OK with `*done` true, and arms nothing, if it has ended already.
 */
-weft_status weft_arm_wait(weft_routine *self, int64_t ns);
-weft_status weft_arm_wait_unscaled(weft_routine *self, int64_t ns);
-weft_status weft_arm_next_tick(weft_routine *self);
-weft_status weft_arm_join(weft_routine *self, weft_handle handle, int64_t timeout, bool *done);
-weft_status weft_arm_next_tick_forced(weft_routine *self);
+weft_status weft_arm_wait(weft_world *world, weft_routine *self, int64_t ns);
+weft_status weft_arm_wait_unscaled(weft_world *world, weft_routine *self, int64_t ns);
+weft_status weft_arm_next_tick(weft_world *world, weft_routine *self);
+weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle handle, int64_t timeout,
+                          bool *done);
+weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self);
 
 /* Leaves with an armed wait, keeping the stack; answers as `weft_woken`, or why it could not
    leave (then the wait is disarmed). */
-weft_status weft_park(weft_routine *self);
+weft_status weft_park(weft_world *world, weft_routine *self);
 
 /* How the last wait ended: WEFT_OK, WEFT_TIMEOUT, WEFT_CANCELLED. */
 weft_status weft_woken(const weft_routine *self);
 
 /* Nanoseconds the last wait took, on the clock it waited on. */
-int64_t weft_slept(const weft_routine *self);
+int64_t weft_slept(const weft_world *world, const weft_routine *self);
 
 #ifdef __cplusplus
 }

@@ -153,7 +153,7 @@ void routine_open(lua_State *L);
 /* --- waits.c --- */
 #define WAKE_TOKEN(U) ((void *)(U))
 /* What a coroutine is resumed with when a wait of ours is over; how many values. */
-int waits_push_wake(universe *U, lua_State *co, const weft_routine *self, weft_status woken);
+int waits_push_wake(realm *R, lua_State *co, const weft_routine *self, weft_status woken);
 void waits_open(lua_State *L);
 
 /* --- handle.c --- */
@@ -198,7 +198,8 @@ int systems_post(lua_State *L);
 void os_open(lua_State *L);
 
 /* --- probe.c --- */
-void probe_prefetch(void *host, weft_routine *self, int step);
+void probe_prefetch(void *host, weft_routine *far, weft_routine *middle, weft_routine *near);
+void probe_open(lua_State *L); /* learns where things are */
 void probe_describe(void *host, weft_routine *self, char *text, size_t size);
 
 #endif

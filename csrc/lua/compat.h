@@ -84,6 +84,13 @@ static inline void compat_before_throw(lua_State *L)
   (void)L;
 }
 
+/* The call record of a level of a suspended coroutine: public in lua_Debug, for the debug API. */
+static inline const void *compat_call_record(lua_State *co, int level)
+{
+  lua_Debug ar;
+  return lua_getstack(co, level, &ar) ? (const void *)ar.i_ci : NULL;
+}
+
 /* A reused coroutine starts without the hook of its last user. */
 static inline void compat_clear_hook(lua_State *co)
 {
@@ -178,6 +185,13 @@ static inline void compat_before_throw(lua_State *L)
 {
   lua_pushcfunction(L, compat_nop);
   lua_call(L, 0, 0);
+}
+
+static inline const void *compat_call_record(lua_State *co, int level)
+{
+  (void)co;
+  (void)level;
+  return NULL;
 }
 
 /* Hooks are the whole VM's there, not a coroutine's. */

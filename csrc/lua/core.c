@@ -229,5 +229,6 @@ int luaopen_weft_core(lua_State *L)
   routine_open(L);
   waits_open(L);
   os_open(L);
+  probe_open(L);
   return 1;
 }

@@ -4,15 +4,117 @@
 ** name a routine in the overflow message.
 */
 #include <stdio.h>
+#include <string.h>
 
 #include "lua/binding.h"
 
-void probe_prefetch(void *host, weft_routine *self, int step)
+/* --- Where things are ---------------------------------------------------------------------- */
+
+/*
+** What a resume touches first hangs off the coroutine by pointers that no API shows: the top of its
+** stack and, on Lua 5.4, its chain of call records. Their places are not assumed but found, once, by
+** watching which word of a coroutine changes when a value is pushed, and which one equals the
+** record that the debug API gives. What is not found without doubt is not used. The pointers are
+** only prefetched, or read from memory that belongs to a living coroutine.
+*/
+static struct {
+  size_t top;      /* in the coroutine: offsets in bytes, 0 for unknown */
+  size_t call;     /* in the coroutine */
+  size_t previous; /* in the call record */
+} place;
+
+/* Every coroutine of both VMs, and every call record, is at least that many words long. */
+#define STATE_WORDS 11
+#define CALL_WORDS 6
+
+static const void *word_at(const void *object, size_t offset)
 {
-  const record *rec = weft_routine_record(self);
-  (void)host;
-  if (step == 0) __builtin_prefetch(rec->thread);
+  const void *word;
+  memcpy(&word, (const char *)object + offset, sizeof word);
+  return word;
 }
+
+/* The only word of `object` that equals `value`; 0 for none or several. */
+static size_t find_word(const void *object, size_t words, const void *value)
+{
+  size_t found = 0, count = 0;
+  for (size_t i = 0; value && i < words; i++) {
+    if (word_at(object, i * sizeof(void *)) != value) continue;
+    found = i * sizeof(void *);
+    count++;
+  }
+  return count == 1 ? found : 0;
+}
+
+/* The only word that grows by the size of a slot with each of three pushes. */
+static size_t find_top(lua_State *co)
+{
+  uintptr_t before[STATE_WORDS];
+  size_t steps[STATE_WORDS] = {0}, found = 0, count = 0;
+  memcpy(before, co, sizeof before);
+  for (int push = 1; push <= 3; push++) {
+    lua_pushnil(co);
+    for (size_t i = 0; i < STATE_WORDS; i++) {
+      uintptr_t now = (uintptr_t)word_at(co, i * sizeof(void *));
+      size_t grown = (size_t)(now - before[i]);
+      steps[i] += grown == 8u * (unsigned)push || grown == 16u * (unsigned)push;
+    }
+  }
+  lua_pop(co, 3);
+  for (size_t i = 0; i < STATE_WORDS; i++) {
+    if (steps[i] != 3) continue;
+    found = i * sizeof(void *);
+    count++;
+  }
+  return count == 1 ? found : 0;
+}
+
+static int yield_now(lua_State *L)
+{
+  return lua_yield(L, 0);
+}
+
+void probe_open(lua_State *L)
+{
+  int nresults;
+  lua_State *co = lua_newthread(L);
+  place.top = find_top(co);
+  if (luaL_loadstring(co, "local f = ... f() f()") == LUA_OK) {
+    lua_pushcfunction(co, yield_now);
+    if (compat_resume(co, NULL, 1, &nresults) == LUA_YIELD) {
+      const void *call = compat_call_record(co, 0);
+      place.call = find_word(co, STATE_WORDS, call);
+      if (call) place.previous = find_word(call, CALL_WORDS, compat_call_record(co, 1));
+    }
+  }
+  lua_pop(L, 1);
+}
+
+/* Its words, and the cache lines that they are in. */
+static inline void prefetch_object(const void *object)
+{
+  __builtin_prefetch(object);
+  __builtin_prefetch((const char *)object + 64);
+}
+
+void probe_prefetch(void *host, weft_routine *far, weft_routine *middle, weft_routine *near)
+{
+  const lua_State *co = ((const record *)weft_routine_record(far))->thread;
+  (void)host;
+  prefetch_object(co);
+  if (WEFT_LUAJIT == 0) __builtin_prefetch((const char *)co + 128);
+  co = ((const record *)weft_routine_record(middle))->thread;
+  if (co && place.top) {
+    const char *top = word_at(co, place.top);
+    __builtin_prefetch(top - 64);
+    __builtin_prefetch(top);
+    if (place.call) prefetch_object(word_at(co, place.call));
+  }
+  co = ((const record *)weft_routine_record(near))->thread;
+  if (co && place.previous) prefetch_object(word_at(word_at(co, place.call), place.previous));
+}
+
+/* --- The overflow message ------------------------------------------------------------------ */
 
 /* The outermost level of a stack that may be very deep: by doubling, then by halving. */
 static int last_level(lua_State *L)

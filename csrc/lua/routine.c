@@ -94,10 +94,10 @@ static int reenter(realm *R, weft_routine *self, record *rec, int *nresults)
       *nresults = -1;
       return LUA_YIELD;
     }
-    lua_pushnumber(co, (lua_Number)weft_slept(self) * 1e-9);
+    lua_pushnumber(co, (lua_Number)weft_slept(R->world, self) * 1e-9);
     nargs = 1;
   } else {
-    nargs = waits_push_wake(R->universe, co, self, woken);
+    nargs = waits_push_wake(R, co, self, woken);
   }
   return compat_resume(co, R->donor, nargs, nresults);
 }
@@ -226,7 +226,7 @@ static void end_by_force(realm *R, weft_routine *self, record *rec, const char *
 }
 
 /* The coroutine yielded. WEFT_PARKED: it waits, all is well; else it is to be ended by force. */
-static weft_status yielded(weft_routine *self, record *rec, int nresults)
+static weft_status yielded(const realm *R, weft_routine *self, record *rec, int nresults)
 {
   if (rec->armed) {
     rec->armed = false;
@@ -234,7 +234,7 @@ static weft_status yielded(weft_routine *self, record *rec, int nresults)
   }
   if (rec->must_close || nresults < 0) return WEFT_FORCED;
   lua_pop(rec->thread, nresults);
-  if (weft_arm_next_tick(self) != WEFT_OK) return WEFT_FORCED;
+  if (weft_arm_next_tick(R->world, self) != WEFT_OK) return WEFT_FORCED;
   rec->bare = true;
   return WEFT_PARKED;
 }
@@ -270,7 +270,7 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
   for (;;) {
     int count = 0;
     if (status == LUA_YIELD) {
-      if (yielded(self, rec, nresults) == WEFT_PARKED) return WEFT_PARKED;
+      if (yielded(R, self, rec, nresults) == WEFT_PARKED) return WEFT_PARKED;
       end_by_force(R, self, rec, rec->must_close ? forced_text : forced_yield_text);
     } else if (rec->thread) {
       if (compat_outcome(rec->thread, status, &count) == LUA_OK)
@@ -281,6 +281,11 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
     if (!rec->defers) return end_status(rec);
     status = enter_defer(R, self, rec, &nresults);
   }
+}
+
+static bool ended_by_hand(lua_State *co)
+{
+  return lua_status(co) == LUA_OK && (COMPAT_CAN_CLOSE || lua_gettop(co) <= 1);
 }
 
 weft_status routine_body(weft_routine *self, void *arg)
@@ -297,12 +302,18 @@ weft_status routine_body(weft_routine *self, void *arg)
       return end_status(rec);
     }
     status = enter(R, rec, cells, rec->cell_count, &nresults);
-  } else if (lua_status(rec->thread) == LUA_YIELD) {
-    status = reenter(R, self, rec, &nresults);
   } else {
-    fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
-    threads_give(R, rec, false);
-    status = LUA_OK;
+    status = reenter(R, self, rec, &nresults);
+    if (status == LUA_YIELD && rec->armed) { /* nearly always; the rest is settle's */
+      rec->armed = false;
+      return WEFT_PARKED;
+    }
+    /* Refused as neither yielded nor failed: the coroutine of a waiting routine has ended. */
+    if (status == LUA_ERRRUN && ended_by_hand(rec->thread)) {
+      fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
+      threads_give(R, rec, false);
+      status = LUA_OK;
+    }
   }
   return settle(R, self, rec, status, nresults);
 }

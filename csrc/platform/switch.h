@@ -47,14 +47,18 @@ void *weft__switch_prepare(char *top, void (*entry)(void *arg), void *arg);
 ** faults before anybody has noted that another fiber runs, and the fault is told of the right
 ** one. On x86-64 these bytes are inside the red zone, so this reads nothing odd.
 */
+#if defined(WEFT_SWITCH_BY_UCONTEXT)
+void weft__switch_probe(void);
+#else
 static inline void weft__switch_probe(void)
 {
 #if defined(WEFT_SWITCH_BY_X86_64)
   __asm__ volatile("testb $0, -128(%%rsp)" ::: "cc");
-#elif defined(WEFT_SWITCH_BY_AARCH64)
+#else
   __asm__ volatile("ldurb wzr, [sp, #-192]");
 #endif
 }
+#endif
 
 #endif
 #endif

@@ -37,6 +37,13 @@ bool weft__switch_bool(void **save_sp, void *to_sp, void *arg)
   return weft__switch(save_sp, to_sp, arg) != NULL;
 }
 
+__attribute__((noinline)) void weft__switch_probe(void)
+{
+  volatile char below[sizeof(ucontext_stop) + 512];
+  below[0] = 0;
+  __asm__ volatile("" : : "r"(below) : "memory");
+}
+
 /* makecontext passes ints, so the record's address comes in two halves. */
 static void ucontext_start(unsigned high, unsigned low)
 {

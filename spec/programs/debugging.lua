@@ -107,11 +107,9 @@ line("local of a coroutine", debug.getlocal(co, 1, 1))
 line("local of a coroutine", debug.getlocal(co, 1, 2))
 line("set there", debug.setlocal(co, 1, 2, 5))
 line("trace of a coroutine", debug.traceback(co):match "\n%s*([^\n]*yield'?)")
-]*yield'?)")
 line("info of a coroutine", debug.getinfo(co, 1, "l").currentline, debug.getinfo(co, 5))
 line("failed", coroutine.resume(co))
 line("trace of the dead", debug.traceback(co):match "\n%s*([^\n]*error'?)")
-]*error'?)")
 
 -- A walk through all that the debug library sees, again and again.
 local seen = 0

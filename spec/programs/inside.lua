@@ -11,6 +11,10 @@
 
 local routine = require "weft.routine"
 
+local hotloop = os.getenv "WEFT_HOTLOOP"
+if jit and hotloop then require("jit.opt").start("hotloop=" .. hotloop) end
+if jit and os.getenv "WEFT_JIT" == "off" then jit.off() end
+
 local mode, program = arg[1], arg[2]
 
 local function wanted(word) return ("+" .. mode .. "+"):find("+" .. word .. "+", 1, true) end
@@ -46,7 +50,6 @@ end
 
 local running = true
 
--- Says at the end how many ticks the program took; `os.exit` of the program comes first.
 local function beside()
   local ticks = 0
   while running do
@@ -59,13 +62,13 @@ end
 local unpack = table.unpack or unpack
 
 routine.start(function()
+  routine.defer(function() running = false end)
   if wanted "prints" then slowprints() end
   arg = { [0] = program, unpack(arg, 3) }
   local chunk = assert(loadfile(program))
   if wanted "hook" then hookeverywhere() end
   chunk(unpack(arg))
   if wanted "hook" then debug.sethook() end
-  running = false
 end)
 routine.start(function()
   local ticks = beside()

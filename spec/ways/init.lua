@@ -9,6 +9,8 @@
 --           that a routine must get as well: that is how specs check it.
 --   pinned  true where C frames are in the way on both VMs, false where none
 --           are; nil where the VMs differ.
+--   closing true where several waits follow each other in `__close`: a cancel is raised in each,
+--           a tick apart.
 --   handler true for a wait in a message handler, where Lua treats an error
 --           in a manner of its own.
 -- A way lets errors of `pause` through to its caller, unchanged.

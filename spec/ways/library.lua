@@ -72,7 +72,7 @@ local function shy(pause, text)
   })
 end
 
-way("tostring and __tostring", true, function(pause)
+way("tostring and __tostring", nil, function(pause)
   return tostring(shy(pause, "one")) .. tostring(shy(pause, "two"))
 end)
 

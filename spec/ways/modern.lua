@@ -6,13 +6,16 @@
 
 local ways = {}
 
-local function way(name, pinned, run)
+-- A chunk gets `pause` as its only argument and returns the answer.
+local function modern(name, pinned, source)
+  local run = assert(load("local pause = ...\n" .. source, "=" .. name))
   ways[#ways + 1] = { name = name, pinned = pinned, run = run }
 end
 
--- A chunk gets `pause` as its only argument and returns the answer.
-local function modern(name, pinned, source)
-  way(name, pinned, assert(load("local pause = ...\n" .. source, "=" .. name)))
+-- One that waits in several `__close` in a row.
+local function closing(name, pinned, source)
+  modern(name, pinned, source)
+  ways[#ways].closing = true
 end
 
 modern("__len", false, [[
@@ -86,7 +89,7 @@ modern("ipairs through __index", nil, PROXY .. [[
   return table.concat(out)
 ]])
 
-modern("__close at the end of a block", false, [[
+closing("__close at the end of a block", false, [[
   local log = {}
   local function closer(name)
     return setmetatable({}, { __close = function() pause() log[#log + 1] = name end })
@@ -104,7 +107,7 @@ modern("__close at the end of a block", false, [[
   return table.concat(log, " ")
 ]])
 
-modern("__close after break and after an error", nil, [[
+closing("__close after break and after an error", nil, [[
   local log = {}
   local function closer(name)
     return setmetatable({}, { __close = function(_, err)
@@ -124,7 +127,7 @@ modern("__close after break and after an error", nil, [[
   return table.concat(log, " ")
 ]])
 
-modern("the closing value of a for loop", false, [[
+closing("the closing value of a for loop", false, [[
   local log = {}
   local guard = setmetatable({}, { __close = function() pause() log[#log + 1] = "shut" end })
   local function each(_, k) if k < 3 then return k + 1 end end

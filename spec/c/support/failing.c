@@ -15,6 +15,7 @@
 
 typedef struct failing_plan {
   uint64_t calls;
+  uint64_t failed;
   uint64_t first; /* the calls [first, end) fail */
   uint64_t end;
   int error;
@@ -22,7 +23,6 @@ typedef struct failing_plan {
 
 static struct weft__system real;
 static failing_plan plans[FAILING_CALLS];
-static uint64_t failed;
 static int64_t blocks;
 static int64_t mapped;
 static int64_t refused;
@@ -32,7 +32,7 @@ static bool fails(failing_call call)
   failing_plan *plan = &plans[call];
   uint64_t number = plan->calls++;
   if (number < plan->first || number >= plan->end) return false;
-  failed++;
+  plan->failed++;
   errno = plan->error;
   return true;
 }
@@ -108,7 +108,6 @@ static int failing_thread(pthread_t *thread, const pthread_attr_t *attributes,
 void failing_install(void)
 {
   memset(plans, 0, sizeof plans);
-  failed = 0;
   blocks = mapped = refused = 0;
   real = weft__system;
   weft__system = (struct weft__system){
@@ -153,9 +152,9 @@ uint64_t failing_count(failing_call call)
   return plans[call].calls;
 }
 
-uint64_t failing_failed(void)
+uint64_t failing_failed(failing_call call)
 {
-  return failed;
+  return plans[call].failed;
 }
 
 int64_t failing_blocks(void)

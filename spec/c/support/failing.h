@@ -31,8 +31,8 @@ void failing_disarm(void);
 /* Every such call fails, for ever. */
 void failing_always(failing_call call, int error);
 
-uint64_t failing_count(failing_call call); /* calls made since failing_install */
-uint64_t failing_failed(void);             /* calls that were made to fail since then */
+uint64_t failing_count(failing_call call);  /* calls made since failing_install */
+uint64_t failing_failed(failing_call call); /* those that were made to fail */
 
 /* What is held now: blocks of memory, bytes of mappings, bytes that munmap was made to refuse. */
 int64_t failing_blocks(void);
