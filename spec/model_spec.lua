@@ -8,6 +8,7 @@ local model = require "support.model"
 local routine = require "weft.routine"
 
 local CAPACITY = 4000
+local SEEDS = support.stress and 15 or 150
 
 -- Numbers that are the same on both machines.
 local function generator(seed)
@@ -140,11 +141,11 @@ end
 
 describe("random programs run as the model says", function()
   it("without a budget, with waits of real time and pauses", function()
-    for seed = 1, 150 do compare(seed, { unscaled = true, pauses = true }) end
+    for seed = 1, SEEDS do compare(seed, { unscaled = true, pauses = true }) end
   end)
 
   it("with a budget", function()
-    for seed = 1, 150 do compare(seed, { resumesPerTick = 1 + seed % 9, pauses = true }) end
+    for seed = 1, SEEDS do compare(seed, { resumesPerTick = 1 + seed % 9, pauses = true }) end
   end)
 end)
 

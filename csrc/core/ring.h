@@ -29,7 +29,7 @@ void weft__ring_fini(weft__ring *ring);
 bool weft__ring_valid(const weft__ring *ring);
 
 /* Closes the holes of a full ring. */
-void weft__ring_compact(weft__ring *ring);
+__attribute__((cold, noinline)) void weft__ring_compact(weft__ring *ring);
 
 static inline uint32_t *weft__ring_position(const weft__ring *ring, uint32_t slot)
 {

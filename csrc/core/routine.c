@@ -58,11 +58,10 @@ static void end_routine(weft_world *world, weft_routine *routine, weft_status st
   if (hooks->ended) hooks->ended(hooks->host, routine, joined);
 }
 
-/* Enters the body on the stack of the loop that called. False if the body kept this stack
-   meanwhile: then the loop below is an old one, and over. */
-static bool enter_body(weft_world *world, weft_routine *routine)
+/* The body has come back. False if it kept the stack of the loop that called it meanwhile: then
+   that loop is an old one, and over. */
+bool weft_pass_leave(weft_world *world, weft_routine *routine, weft_status status)
 {
-  weft_status status = routine->body(routine, routine->arg);
   bool was_pinned = routine->fiber != NULL;
   if (was_pinned) {
     routine->fiber = NULL;
@@ -75,12 +74,13 @@ static bool enter_body(weft_world *world, weft_routine *routine)
   return !was_pinned;
 }
 
-static inline bool resume_routine(weft__sched *sched, weft__task *task)
+bool weft_pass_resume(weft_world *world, weft_routine *routine)
 {
-  weft_routine *routine = weft__routine_of(task);
-  if (WEFT_LIKELY(!routine->fiber)) return enter_body(weft__world_of(sched), routine);
-  weft_fiber_resume(routine->fiber);
-  return true;
+  if (routine->fiber) {
+    weft_fiber_resume(routine->fiber);
+    return true;
+  }
+  return weft_pass_leave(world, routine, routine->body(routine, routine->arg));
 }
 
 static void drop_routine(weft__sched *sched, weft__task *task)
@@ -89,21 +89,38 @@ static void drop_routine(weft__sched *sched, weft__task *task)
   if (hooks->dropped) hooks->dropped(hooks->host, weft__routine_of(task));
 }
 
-static inline void prefetch_routines(weft__sched *sched, weft__task *far, weft__task *middle,
-                                     weft__task *near)
+const weft__sched_ops weft__routine_ops = {.dropped = drop_routine};
+
+static inline void look_ahead(weft_world *world)
 {
-  const weft_world_hooks *hooks = &weft__world_of(sched)->config.hooks;
-  if (hooks->prefetch)
-    hooks->prefetch(hooks->host, weft__routine_of(far), weft__routine_of(middle),
-                    weft__routine_of(near));
+  const weft_world_hooks *hooks = &world->config.hooks;
+  weft__task *ahead[3];
+  if (weft__sched_look_ahead(&world->sched, ahead) && hooks->prefetch)
+    hooks->prefetch(hooks->host, weft__routine_of(ahead[0]), weft__routine_of(ahead[1]),
+                    weft__routine_of(ahead[2]));
 }
 
-const weft__sched_ops weft__routine_ops = {.dropped = drop_routine};
+weft_routine *weft_pass_next(weft_world *world)
+{
+  weft__task *task = weft__sched_take(&world->sched);
+  if (world->sched.prefetches) look_ahead(world);
+  return weft__routine_of(task);
+}
+
+static bool run_pass(void *host, weft_world *world)
+{
+  weft_routine *routine;
+  (void)host;
+  while ((routine = weft_pass_next(world)) != NULL)
+    if (!weft_pass_resume(world, routine)) return false;
+  return true;
+}
 
 void weft__runner(void *arg)
 {
   weft_world *world = arg;
-  while (weft__sched_run(&world->sched, resume_routine, prefetch_routines)) {
+  const weft_world_hooks *hooks = &world->config.hooks;
+  while ((hooks->loop ? hooks->loop : run_pass)(hooks->host, world)) {
     world->pass_done = true;
     weft_fiber_yield();
   }

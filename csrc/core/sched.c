@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "platform/platform.h"
 #include "platform/system.h"
 
 /* A deadline less than a microsecond ahead counts as due: three ticks of 1/3 s end a wait of 1. */
@@ -273,10 +274,8 @@ bool weft__sched_cancel(weft__sched *sched, weft__task *task)
 /* Whether the wait may be armed: WEFT_OK, or WEFT_PARKED if the cancel lane took the task, or why
    not. A task that cancelled itself is told at its first wait, at once; one that swallows what it
    was told gets a tick for each further time. */
-static weft_status admit(weft__sched *sched, weft__task *task)
+static WEFT_NOINLINE weft_status admit_cancelled(weft__sched *sched, weft__task *task)
 {
-  WEFT_ASSERT(task == sched->running && task->place == WEFT_PLACE_NONE);
-  if (WEFT_LIKELY(!task->cancel)) return WEFT_OK;
   if (task->raises == 0) {
     task->raises = 1;
     return WEFT_CANCELLED;
@@ -287,6 +286,12 @@ static weft_status admit(weft__sched *sched, weft__task *task)
   }
   weft__sched_arm_cancelled(sched, task);
   return WEFT_PARKED;
+}
+
+static inline weft_status admit(weft__sched *sched, weft__task *task)
+{
+  WEFT_ASSERT(task == sched->running && task->place == WEFT_PLACE_NONE);
+  return WEFT_LIKELY(!task->cancel) ? WEFT_OK : admit_cancelled(sched, task);
 }
 
 static inline void begin_wait(weft__sched *sched, weft__task *task, bool real)
@@ -452,6 +457,7 @@ static inline weft__task *take_from_lanes(weft__sched *sched)
 weft__task *weft__sched_take(weft__sched *sched)
 {
   weft__task *task = take_from_lanes(sched);
+  sched->running = task;
   if (WEFT_UNLIKELY(!task)) return NULL;
   task->place = WEFT_PLACE_NONE;
 #ifdef WEFT_DEBUG
@@ -459,7 +465,6 @@ weft__task *weft__sched_take(weft__sched *sched)
 #endif
   task->unstarted = false;
   task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
-  sched->running = task;
   sched->counts.resumed++;
   return task;
 }

@@ -144,16 +144,9 @@ void weft__clock_advance(weft__clock *clock, double seconds);
 void weft__sched_begin_pass(weft__sched *sched);
 /* A pass over the cancel lane alone. */
 void weft__sched_begin_drain(weft__sched *sched);
-/* Takes the next task of the pass out of its lane and makes it the running one; NULL at the end. */
+/* Takes the next task of the pass out of its lane and makes it the running one; NULL at the end, and
+   none runs. The task runs until it waits (armed) or has ended (`weft__sched_finish`). */
 weft__task *weft__sched_take(weft__sched *sched);
-
-/* Runs a task until it waits (armed) or has ended (`weft__sched_finish`). False: the loop that called
-   is over, somebody else goes on with the pass. */
-typedef bool (*weft__resume)(weft__sched *sched, weft__task *task);
-
-/* Is shown tasks that come up soon, nearer and nearer, to prefetch what their resume will touch. */
-typedef void (*weft__prefetch)(weft__sched *sched, weft__task *far, weft__task *middle,
-                               weft__task *near);
 
 /* How many resumes ahead (measured with the shuffled rows of the bench: nearer is too late,
    farther falls out of the first cache again). */
@@ -168,31 +161,18 @@ static inline weft__task *weft__sched_ahead(const weft__sched *sched, uint32_t p
   return slot < sched->capacity ? weft__sched_at(sched, slot) : NULL;
 }
 
-static inline void weft__sched_look_ahead(weft__sched *sched, weft__prefetch prefetch)
+/* Prefetches a task that comes up, and shows three that come up sooner and sooner; false near the
+   end of the pass. */
+static inline bool weft__sched_look_ahead(const weft__sched *sched, weft__task *ahead[3])
 {
-  if (sched->ready.pass_end - sched->ready.head <= WEFT_AHEAD_TASK) return;
+  if (sched->ready.pass_end - sched->ready.head <= WEFT_AHEAD_TASK) return false;
   const char *task = (const char *)weft__sched_ahead(sched, WEFT_AHEAD_TASK);
-  weft__task *far = weft__sched_ahead(sched, WEFT_AHEAD_FAR);
-  weft__task *middle = weft__sched_ahead(sched, WEFT_AHEAD_MIDDLE);
-  weft__task *near = weft__sched_ahead(sched, WEFT_AHEAD_NEAR);
+  ahead[0] = weft__sched_ahead(sched, WEFT_AHEAD_FAR);
+  ahead[1] = weft__sched_ahead(sched, WEFT_AHEAD_MIDDLE);
+  ahead[2] = weft__sched_ahead(sched, WEFT_AHEAD_NEAR);
   __builtin_prefetch(task);
   __builtin_prefetch(task + 64);
-  if (far && middle && near) prefetch(sched, far, middle, near);
-}
-
-/* Resumes what the pass holds. True at its end, false when a resume said that this loop is over.
-   Inline, so that `resume` becomes part of the loop: behind a coroutine's longjmp each frame that
-   returns is a mispredicted branch. */
-static inline bool weft__sched_run(weft__sched *sched, weft__resume resume,
-                                   weft__prefetch prefetch)
-{
-  weft__task *task;
-  while ((task = weft__sched_take(sched)) != NULL) {
-    if (sched->prefetches) weft__sched_look_ahead(sched, prefetch);
-    if (!resume(sched, task)) return false;
-  }
-  sched->running = NULL;
-  return true;
+  return ahead[0] && ahead[1] && ahead[2];
 }
 
 #endif

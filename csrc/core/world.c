@@ -186,7 +186,6 @@ static void run_pass(weft_world *world)
 {
   world->pass_done = false;
   while (!world->pass_done) weft_fiber_resume(world->runner);
-  world->sched.running = NULL;
 }
 
 static bool pass_is_empty(const weft__sched *sched)

@@ -43,6 +43,7 @@ void weft__runner(void *world);
 /* Makes the world this thread's ticking one, and back. */
 void weft__set_ticking(weft_world *world);
 
+/* NULL for NULL: the task stands first. */
 static inline weft_routine *weft__routine_of(weft__task *task)
 {
   return (weft_routine *)task;

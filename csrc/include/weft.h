@@ -169,6 +169,9 @@ typedef struct weft_world_hooks {
   /* Three routines that come up soon, the last one soonest: prefetch what their bodies touch, in
      three steps, each of which follows a pointer that the step before brought into the cache. */
   void (*prefetch)(void *host, weft_routine *far, weft_routine *middle, weft_routine *near);
+  /* The loop of a pass, for a host whose bodies are all of one kind and that wants to enter them
+     without a call in between; see `weft_pass_next`. NULL for the library's own. */
+  bool (*loop)(void *host, weft_world *world);
   /* Writes where the routine's code stands, such as "file:line", for the overflow message.
      Called inside a signal handler: no allocation, no locks. */
   void (*describe)(void *host, weft_routine *routine, char *text, size_t size);
@@ -310,6 +313,23 @@ bool weft_routine_wake(weft_world *world, weft_routine *routine);
 
 /* The running routine of this thread, or NULL. */
 weft_routine *weft_self(void);
+
+/*
+** For the `loop` hook, on the fiber it is called on and nowhere else:
+**
+**   while ((routine = weft_pass_next(world)) != NULL)
+**     if (!weft_pass_resume(world, routine)) return false;
+**   return true;
+**
+** `weft_pass_next` takes the next routine and makes it the running one; NULL at the end of the pass.
+** `weft_pass_resume` runs it until it waits or ends. In its place a host may run the body itself, if
+** the routine is not pinned, and hand what it returned to `weft_pass_leave`; a body that returned
+** WEFT_PARKED and did not pin the routine needs not even that. False from either means that the
+** routine kept this stack meanwhile: the loop must return false at once.
+*/
+weft_routine *weft_pass_next(weft_world *world);
+bool weft_pass_resume(weft_world *world, weft_routine *routine);
+bool weft_pass_leave(weft_world *world, weft_routine *routine, weft_status status);
 
 /* Pinned waits of the running routine. WEFT_OK; WEFT_CANCELLED; WEFT_OUTSIDE; WEFT_INVALID for a
    negative time or one over 1e9 s; WEFT_NOSTACK, WEFT_NOMEM or WEFT_MAPCOUNT if no stack could be

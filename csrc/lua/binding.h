@@ -122,7 +122,7 @@ int binding_protect(realm *R, int (*fn)(lua_State *L, void *context), void *cont
 int binding_protect_on(lua_State *L, realm *R, int (*fn)(lua_State *L, void *context),
                        void *context, int nargs, int nresults);
 /* Raises at the line that called the public function. */
-int binding_misuse(lua_State *L, const char *format, ...);
+__attribute__((cold, noinline)) int binding_misuse(lua_State *L, const char *format, ...);
 /* What stands at `index`, for messages: "got -1", "got string". */
 const char *binding_got(lua_State *L, int index);
 void *binding_alloc(lua_State *L, void *block, size_t old_size, size_t size);
@@ -144,6 +144,7 @@ lua_State *threads_push_donor(lua_State *L, size_t stack_bytes); /* -> donor or 
 
 /* --- routine.c --- */
 weft_status routine_body(weft_routine *self, void *arg);
+bool routine_loop(void *host, weft_world *world);
 void routine_dropped(void *host, weft_routine *self);
 void routine_ended(void *host, weft_routine *self, bool joined);
 int routine_start(lua_State *L, realm *R, int first, const char *who);

@@ -97,6 +97,7 @@ void config_read(lua_State *L, int index, const char *who, realm *R, weft_world_
                 .dropped = routine_dropped,
                 .ended = routine_ended,
                 .prefetch = probe_prefetch,
+                .loop = routine_loop,
                 .describe = probe_describe},
   };
 }

@@ -283,39 +283,68 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
   }
 }
 
-static bool ended_by_hand(lua_State *co)
+/* Takes a coroutine and calls the function on it. */
+static weft_status begin(realm *R, weft_routine *self, record *rec)
 {
-  return lua_status(co) == LUA_OK && (COMPAT_CAN_CLOSE || lua_gettop(co) <= 1);
+  int nresults = 0;
+  uint32_t cells = rec->cells;
+  rec->cells = 0;
+  if (!threads_take(R, rec)) {
+    note_error(R, self, rec, R->universe->helper, NULL);
+    values_drop(R, cells);
+    return end_status(rec);
+  }
+  int status = enter(R, rec, cells, rec->cell_count, &nresults);
+  return settle(R, self, rec, status, nresults);
+}
+
+/* The coroutine came back from a wait with something else than our next wait. */
+static weft_status came_back(realm *R, weft_routine *self, record *rec, int status, int nresults)
+{
+  lua_State *co = rec->thread;
+  /* Refused as neither yielded nor failed: the coroutine of a waiting routine has ended. */
+  bool gone = status == LUA_ERRRUN && lua_status(co) == LUA_OK &&
+              (COMPAT_CAN_CLOSE || lua_gettop(co) <= 1);
+  if (gone) {
+    fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
+    threads_give(R, rec, false);
+    status = LUA_OK;
+  }
+  return settle(R, self, rec, status, nresults);
 }
 
 weft_status routine_body(weft_routine *self, void *arg)
 {
   realm *R = arg;
   record *rec = record_of(self);
-  int status, nresults = 0;
-  if (!rec->thread) {
-    uint32_t cells = rec->cells;
-    rec->cells = 0;
-    if (!threads_take(R, rec)) {
-      note_error(R, self, rec, R->universe->helper, NULL);
-      values_drop(R, cells);
-      return end_status(rec);
+  int nresults = 0;
+  if (!rec->thread) return begin(R, self, rec);
+  int status = reenter(R, self, rec, &nresults);
+  return came_back(R, self, rec, status, nresults);
+}
+
+/* The pass. Nearly always a coroutine goes from one of our waits to the next; then nothing stands
+   between lua_resume and the loop. On Lua 5.4 that yield is a longjmp, behind which each frame that
+   returns is a mispredicted branch. */
+bool routine_loop(void *host, weft_world *world)
+{
+  realm *R = host;
+  weft_routine *self;
+  while ((self = weft_pass_next(world)) != NULL) {
+    record *rec = record_of(self);
+    int nresults = 0;
+    if (weft_routine_pinned(self) || !rec->thread || weft_routine_body(self) != routine_body) {
+      if (!weft_pass_resume(world, self)) return false;
+      continue;
     }
-    status = enter(R, rec, cells, rec->cell_count, &nresults);
-  } else {
-    status = reenter(R, self, rec, &nresults);
-    if (status == LUA_YIELD && rec->armed) { /* nearly always; the rest is settle's */
-      rec->armed = false;
-      return WEFT_PARKED;
-    }
-    /* Refused as neither yielded nor failed: the coroutine of a waiting routine has ended. */
-    if (status == LUA_ERRRUN && ended_by_hand(rec->thread)) {
-      fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
-      threads_give(R, rec, false);
-      status = LUA_OK;
-    }
+    int status = reenter(R, self, rec, &nresults);
+    bool parked = status == LUA_YIELD && rec->armed;
+    if (parked) rec->armed = false;
+    if (parked && !weft_routine_pinned(self)) continue;
+    weft_status ended = parked ? WEFT_PARKED : came_back(R, self, rec, status, nresults);
+    if (!weft_pass_leave(world, self, ended)) return false;
   }
-  return settle(R, self, rec, status, nresults);
+  return true;
 }
 
 /* Cancelled before its first resume: its arguments go. */

@@ -10,13 +10,8 @@
 
 enum kind { KIND_SLEEP, KIND_JOIN };
 
-/* Who waits: the running routine, as one of ours. */
-typedef struct waiter {
-  realm *realm;
-  weft_routine *self;
-  record *rec;
-  bool compact; /* no C frame stands between the wait and the routine's base */
-} waiter;
+/* What a wait goes through each time is inlined whole. */
+#define HOT __attribute__((flatten))
 
 static int refuse(lua_State *L, const char *reason)
 {
@@ -31,7 +26,7 @@ static int push_seconds(lua_State *L, const realm *R, const weft_routine *self)
   return 1;
 }
 
-static int raise_cancelled(lua_State *L, const realm *R)
+static __attribute__((noinline)) int raise_cancelled(lua_State *L, const realm *R)
 {
   compat_before_throw(L);
   lua_pushvalue(R->store, STORE_CANCELLED);
@@ -59,57 +54,71 @@ int waits_push_wake(realm *R, lua_State *co, const weft_routine *self, weft_stat
   return COMPAT_TOKENS ? push_token(co, R, self, woken) : 0;
 }
 
-static int end_wait(lua_State *L, const waiter *w, enum kind kind)
+static record *record_of(const weft_routine *self)
 {
-  weft_status woken = weft_woken(w->self);
-  if (woken == WEFT_CANCELLED) return raise_cancelled(L, w->realm);
-  if (COMPAT_TOKENS) return push_token(L, w->realm, w->self, woken);
+  return weft_routine_record(self);
+}
+
+static realm *realm_of(const weft_routine *self)
+{
+  return weft_routine_arg(self);
+}
+
+static inline int end_wait(lua_State *L, const weft_routine *self, enum kind kind)
+{
+  weft_status woken = weft_woken(self);
+  if (COMPAT_TOKENS && woken != WEFT_CANCELLED) return push_token(L, realm_of(self), self, woken);
+  if (woken == WEFT_OK && kind == KIND_SLEEP) return push_seconds(L, realm_of(self), self);
+  if (woken == WEFT_CANCELLED) return raise_cancelled(L, realm_of(self));
   if (woken == WEFT_TIMEOUT) return refuse(L, "timeout");
-  if (kind == KIND_SLEEP) return push_seconds(L, w->realm, w->self);
   return handle_push_result(L, 1, lua_touserdata(L, 1));
 }
 
-/* The running routine, if it is a Lua routine and `L` the coroutine it runs on. A coroutine belongs
-   to one Lua state, so nothing more needs to be asked. */
-static inline bool runs_on(lua_State *L, waiter *w)
+/* The running routine, if it is a Lua routine and `L` the coroutine it runs on, else NULL. A
+   coroutine belongs to one Lua state, so nothing more needs to be asked. */
+static inline weft_routine *runs_on(lua_State *L)
 {
   weft_routine *self = weft_self();
-  if (!self || weft_routine_body(self) != routine_body) return false;
-  w->self = self;
-  w->rec = weft_routine_record(self);
-  w->realm = weft_routine_arg(self);
-  return w->rec->thread == L;
+  if (!self || weft_routine_body(self) != routine_body) return NULL;
+  return record_of(self)->thread == L ? self : NULL;
 }
 
-/* The coroutine was resumed after a yield of ours: by the routine's body, or by hand. */
-static int continue_wait(lua_State *L, int status, lua_KContext context)
+static int continue_wait(lua_State *L, int status, lua_KContext context);
+
+static __attribute__((noinline)) int send_back(lua_State *L, lua_KContext context)
 {
-  waiter w;
-  (void)status;
-  if (runs_on(L, &w)) return end_wait(L, &w, (enum kind)context);
   lua_settop(L, 2);
   refuse(L, "belongs to a routine");
   return compat_yield(L, 2, context, continue_wait);
 }
 
+/* The coroutine was resumed after a yield of ours: by the routine's body, or by hand. */
+static HOT int continue_wait(lua_State *L, int status, lua_KContext context)
+{
+  const weft_routine *self = runs_on(L);
+  (void)status;
+  return self ? end_wait(L, self, (enum kind)context) : send_back(L, context);
+}
+
 /* --- How a wait begins --------------------------------------------------------------------- */
 
 /* Under C frames, in a coroutine of the script's own, or nowhere where anything may wait. */
-static __attribute__((noinline)) void find_pinned(lua_State *L, waiter *w, const char *who)
+static __attribute__((noinline)) weft_routine *find_pinned(lua_State *L, const char *who)
 {
-  universe *U = binding_universe(L);
-  weft_routine *self = binding_self(U);
+  weft_routine *self = binding_self(binding_universe(L));
   if (!self || weft_routine_body(self) != routine_body)
     binding_misuse(L, "%s: not inside a routine; start one with routine.start", who);
   if (compat_in_finalizer(L))
     binding_misuse(L, "%s: not allowed in a finalizer (__gc); start a routine there", who);
-  *w = (waiter){.realm = U->current, .self = self, .rec = weft_routine_record(self)};
+  return self;
 }
 
-static inline void find_waiter(lua_State *L, waiter *w, const char *who)
+/* Who waits; `*compact` tells that no C frame stands between the wait and the routine's base. */
+static inline weft_routine *find_waiter(lua_State *L, bool *compact, const char *who)
 {
-  w->compact = runs_on(L, w) && lua_isyieldable(L);
-  if (!w->compact) find_pinned(L, w, who);
+  weft_routine *self = runs_on(L);
+  *compact = self && lua_isyieldable(L);
+  return *compact ? self : find_pinned(L, who);
 }
 
 static int report_stuck(lua_State *L, void *context)
@@ -124,67 +133,72 @@ static int report_stuck(lua_State *L, void *context)
 }
 
 /* Once for each routine: it swallows its cancels where its coroutine cannot be closed. */
-static void report_once(lua_State *L, const waiter *w)
+static void report_once(lua_State *L, const weft_routine *self)
 {
-  lua_State *helper = w->realm->universe->helper;
-  if (w->rec->reported) return;
-  w->rec->reported = true;
+  realm *R = realm_of(self);
+  lua_State *helper = R->universe->helper;
+  if (record_of(self)->reported) return;
+  record_of(self)->reported = true;
   luaL_traceback(L, L, NULL, 1);
   lua_xmove(L, helper, 1);
-  if (binding_protect(w->realm, report_stuck, w->realm, 1, 0) != LUA_OK) lua_pop(helper, 1);
+  if (binding_protect(R, report_stuck, R, 1, 0) != LUA_OK) lua_pop(helper, 1);
 }
 
-static int leave_pinned(lua_State *L, const waiter *w, weft_status armed, enum kind kind,
-                        const char *who)
+/* Leaves on the native stack; also where nothing was armed, with the reason. */
+static __attribute__((noinline)) int leave_pinned(lua_State *L, weft_routine *self,
+                                                  weft_status armed, enum kind kind,
+                                                  const char *who)
 {
-  weft_world *world = w->realm->world;
+  weft_world *world = realm_of(self)->world;
+  if (armed == WEFT_CANCELLED) return raise_cancelled(L, realm_of(self));
   if (armed == WEFT_FORCED) {
-    report_once(L, w);
-    armed = weft_arm_next_tick_forced(world, w->self);
+    report_once(L, self);
+    armed = weft_arm_next_tick_forced(world, self);
   }
-  weft_status woken = armed == WEFT_OK ? weft_park(world, w->self) : armed;
+  weft_status woken = armed == WEFT_OK ? weft_park(world, self) : armed;
   if (woken == WEFT_OK || woken == WEFT_TIMEOUT || woken == WEFT_CANCELLED)
-    return end_wait(L, w, kind);
+    return end_wait(L, self, kind);
   compat_before_throw(L);
   return binding_misuse(L, "%s: %s", who, weft_status_text(woken));
 }
 
 /* Leaves with what was armed, or says why nothing was. The stack holds two values at most. */
-static inline int leave(lua_State *L, const waiter *w, weft_status armed, enum kind kind,
-                        const char *who)
+static inline int leave(lua_State *L, weft_routine *self, bool compact, weft_status armed,
+                        enum kind kind, const char *who)
 {
-  if (armed == WEFT_CANCELLED) return raise_cancelled(L, w->realm);
-  if (!w->compact || (armed != WEFT_OK && armed != WEFT_FORCED))
-    return leave_pinned(L, w, armed, kind, who);
+  if (!compact || (armed != WEFT_OK && armed != WEFT_FORCED))
+    return leave_pinned(L, self, armed, kind, who);
   if (armed == WEFT_OK)
-    w->rec->armed = true;
+    record_of(self)->armed = true;
   else
-    w->rec->must_close = true;
+    record_of(self)->must_close = true;
   return compat_yield(L, 0, kind, continue_wait);
 }
 
-static int api_wait(lua_State *L)
+static HOT int api_wait(lua_State *L)
 {
-  waiter w;
+  bool compact;
   int64_t ns = binding_check_seconds(L, 1, "routine.wait", "seconds");
-  find_waiter(L, &w, "routine.wait");
-  return leave(L, &w, weft_arm_wait(w.realm->world, w.self, ns), KIND_SLEEP, "routine.wait");
+  weft_routine *self = find_waiter(L, &compact, "routine.wait");
+  weft_status armed = weft_arm_wait(realm_of(self)->world, self, ns);
+  return leave(L, self, compact, armed, KIND_SLEEP, "routine.wait");
 }
 
 static int api_wait_unscaled(lua_State *L)
 {
-  waiter w;
+  bool compact;
   int64_t ns = binding_check_seconds(L, 1, "routine.waitUnscaled", "seconds");
-  find_waiter(L, &w, "routine.waitUnscaled");
-  return leave(L, &w, weft_arm_wait_unscaled(w.realm->world, w.self, ns), KIND_SLEEP,
-               "routine.waitUnscaled");
+  weft_routine *self = find_waiter(L, &compact, "routine.waitUnscaled");
+  weft_status armed = weft_arm_wait_unscaled(realm_of(self)->world, self, ns);
+  return leave(L, self, compact, armed, KIND_SLEEP, "routine.waitUnscaled");
 }
 
-static int api_next_tick(lua_State *L)
+static HOT int api_next_tick(lua_State *L)
 {
-  waiter w;
-  find_waiter(L, &w, "routine.nextTick");
-  return leave(L, &w, weft_arm_next_tick(w.realm->world, w.self), KIND_SLEEP, "routine.nextTick");
+  bool compact;
+  weft_routine *self = find_waiter(L, &compact, "routine.nextTick");
+  weft_status armed = weft_arm_next_tick(realm_of(self)->world, self);
+  return leave(L, self, compact, armed, KIND_SLEEP, "routine.nextTick");
 }
 
 /* --- Join ---------------------------------------------------------------------------------- */
@@ -204,22 +218,21 @@ static int join_at_once(lua_State *L, universe *U, const handle *h, bool expired
 static int api_join(lua_State *L)
 {
   universe *U = binding_universe(L);
-  bool done = false;
-  waiter w;
+  bool compact, done = false;
   const handle *h = handle_check(L, 1, "routine.join");
   int64_t timeout = lua_isnoneornil(L, 2)
                         ? -1
                         : binding_check_seconds(L, 2, "routine.join", "timeout");
-  find_waiter(L, &w, "routine.join");
+  weft_routine *self = find_waiter(L, &compact, "routine.join");
   lua_settop(L, 2);
   weft_state state = handle_state(U, h);
   if (state == WEFT_STATE_EXPIRED || h->state)
     return join_at_once(L, U, h, state == WEFT_STATE_EXPIRED);
-  if (handle_realm(U, h) != w.realm)
+  if (handle_realm(U, h) != realm_of(self))
     return binding_misuse(L, "routine.join: the routine is of another world, which does not run now");
-  weft_status armed = weft_arm_join(w.realm->world, w.self, h->id, timeout, &done);
+  weft_status armed = weft_arm_join(realm_of(self)->world, self, h->id, timeout, &done);
   if (done) return join_at_once(L, U, h, false);
-  return leave(L, &w, armed, KIND_JOIN, "routine.join");
+  return leave(L, self, compact, armed, KIND_JOIN, "routine.join");
 }
 
 /* handle -> what join gives of a routine that has ended; for waits.lua */

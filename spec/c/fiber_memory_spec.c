@@ -44,10 +44,11 @@ static weft_fiber *start(weft_fiber_fn fn, void *arg)
 /* Writes `bytes` below the caller and returns. */
 static WEFT_NOINLINE void dig(size_t bytes)
 {
-  volatile char block[1024];
-  memset((char *)block, 1, sizeof block);
+  char block[1024];
+  memset(block, 1, sizeof block);
+  unit_keep(block);
   if (bytes > sizeof block) dig(bytes - sizeof block);
-  block[0] = 2; /* after the call, so that it stays one */
+  unit_keep(block); /* after the call, so that it stays one */
 }
 
 static void dig_and_yield(void *arg)
@@ -88,10 +89,11 @@ typedef struct left {
 
 static WEFT_NOINLINE size_t left_below(void)
 {
-  volatile char block[4096];
-  block[0] = 0;
+  char block[4096];
+  unit_keep(block);
   size_t bytes = weft_fiber_stack_left();
-  return bytes + (size_t)block[0];
+  unit_keep(block);
+  return bytes;
 }
 
 static void ask_what_is_left(void *arg)

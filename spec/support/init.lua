@@ -23,7 +23,8 @@ local support = {}
 ---The machine that runs the specs: "lua5.4" or "luajit".
 support.vm = rawget(_G, "jit") and "luajit" or "lua5.4"
 
-local stress = os.getenv "WEFT_GC" == "stress"
+---Whether the collector is made to work all the time; specs that repeat much repeat less then.
+support.stress = os.getenv "WEFT_GC" == "stress"
 
 local function setUpVm()
   if support.vm == "luajit" then
@@ -31,7 +32,7 @@ local function setUpVm()
     local hot = os.getenv "WEFT_HOTLOOP"
     if hot then require("jit.opt").start("hotloop=" .. hot) end
   end
-  if stress then
+  if support.stress then
     collectgarbage("setpause", 50)
     collectgarbage("setstepmul", 1000)
   elseif os.getenv "WEFT_GC" == "generational" and support.vm == "lua5.4" then
@@ -82,7 +83,7 @@ function support.world(options)
   world.onError = function(handle, err, trace)
     reports[#reports + 1] = { handle = handle, err = err, trace = trace, world = world }
   end
-  if stress then
+  if support.stress then
     world:on("preUpdate", collector())
     world:on("postUpdate", collector())
   end

@@ -11,6 +11,8 @@
 --           are; nil where the VMs differ.
 --   closing true where several waits follow each other in `__close`: a cancel is raised in each,
 --           a tick apart.
+--   concat  true where `__concat` is on the way, which Lua 5.4.4 takes badly: nothing that moves
+--           the stack may be nested in it.
 --   handler true for a wait in a message handler, where Lua treats an error
 --           in a manner of its own.
 -- A way lets errors of `pause` through to its caller, unchanged.

@@ -87,6 +87,11 @@ bool unit_has_tsan(void)
 #endif
 }
 
+void unit_keep(volatile void *address)
+{
+  __asm__ volatile("" : : "r"(address) : "memory");
+}
+
 bool unit_readable(const char *address)
 {
   int ends[2];

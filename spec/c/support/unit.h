@@ -31,6 +31,9 @@ bool unit_on_valgrind(void);
 bool unit_has_asan(void);
 bool unit_has_tsan(void);
 
+/* Does nothing, which no compiler knows: what is at the address has to be there. */
+void unit_keep(volatile void *address);
+
 /* Whether the byte can be read, asked without a fault. */
 bool unit_readable(const char *address);
 
