@@ -54,6 +54,7 @@ ifneq ($(wildcard csrc/platform/switch_$(ARCH).S),)
 SWITCH ?= $(ARCH)
 endif
 SWITCH ?= ucontext
+BASE += $(if $(filter ucontext,$(SWITCH)),-DWEFT_SWITCH_UCONTEXT)
 ASM_SRC := $(wildcard csrc/platform/switch_$(SWITCH).S)
 SWITCH_SRC := $(wildcard csrc/platform/switch_$(SWITCH).c)
 
@@ -123,7 +124,8 @@ test:
 
 bench:
 	@scripts/setup bench
-	@ROWS='$(ROWS)' bench/run
+	@$(MAKE) --no-print-directory all
+	@ROWS='$(ROWS)' MODE='$(MODE)' bench/run
 
 test-aarch64:
 	@scripts/test-aarch64

@@ -274,6 +274,7 @@ describe("outside a routine #wait", function()
 
   it("self is nil, and world and isCancelled raise", function()
     assert.is_nil(routine.self())
+    assert.equal(1, select("#", routine.self()))
     assert.has_error(function() routine.world() end)
     assert.has_error(function() routine.isCancelled() end)
   end)

@@ -153,8 +153,8 @@ weft_status weft_fiber_pool_new(size_t stack_bytes, uint32_t max_stacks, weft_fi
   if (status) return status;
   weft_fiber_pool *pool = weft__alloc(sizeof *pool);
   if (!pool) return WEFT_NOMEM;
-  *pool = (weft_fiber_pool){
-      .max_stacks = max_stacks, .shape = shape, .thread = weft__thread_id()};
+  *pool =
+      (weft_fiber_pool){.max_stacks = max_stacks, .shape = shape, .thread = weft__thread_id()};
   *out = pool;
   return WEFT_OK;
 }
@@ -257,7 +257,8 @@ static WEFT_COLD weft_status pool_take(weft_fiber_pool *pool, weft_fiber **out)
   return WEFT_OK;
 }
 
-weft_status weft_fiber_start(weft_fiber_pool *pool, weft_fiber_fn fn, void *arg, weft_fiber **out)
+weft_status weft_fiber_start(weft_fiber_pool *pool, weft_fiber_fn fn, void *arg,
+                             weft_fiber **out)
 {
   WEFT_CHECK(fn != NULL);
   WEFT_ASSERT(pool->thread == weft__thread_id());
@@ -392,6 +393,6 @@ bool weft__fiber_pool_valid(const weft_fiber_pool *pool)
   }
   uint32_t idle = list_length(pool->hot, pool, &sound) + list_length(pool->cool, pool, &sound) +
                   list_length(pool->clean, pool, &sound);
-  return sound && mapped == pool->mapped && mapped <= pool->max_stacks && fresh == pool->fresh &&
-         used == idle + pool->busy && pool->busy <= pool->max_busy;
+  return sound && mapped == pool->mapped && mapped <= pool->max_stacks &&
+         fresh == pool->fresh && used == idle + pool->busy && pool->busy <= pool->max_busy;
 }

@@ -11,6 +11,8 @@
 
 #include "platform/system.h"
 
+_Static_assert(sizeof(weft_routine) == 72, "with the binding's 24 bytes a slot has 96");
+
 #define MAX_WAIT_NS (INT64_C(1000000000) * 1000000000)
 
 /* --- Which world runs here ----------------------------------------------------------------- */
@@ -60,7 +62,7 @@ static void end_routine(weft_world *world, weft_routine *routine, weft_status st
 
 /* The body has come back. False if it kept the stack of the loop that called it meanwhile: then
    that loop is an old one, and over. */
-bool weft_pass_leave(weft_world *world, weft_routine *routine, weft_status status)
+WEFT_NOINLINE bool weft_pass_leave(weft_world *world, weft_routine *routine, weft_status status)
 {
   bool was_pinned = routine->fiber != NULL;
   if (was_pinned) {
@@ -74,7 +76,7 @@ bool weft_pass_leave(weft_world *world, weft_routine *routine, weft_status statu
   return !was_pinned;
 }
 
-bool weft_pass_resume(weft_world *world, weft_routine *routine)
+WEFT_NOINLINE bool weft_pass_resume(weft_world *world, weft_routine *routine)
 {
   if (routine->fiber) {
     weft_fiber_resume(routine->fiber);

@@ -125,6 +125,7 @@ weft__task *weft__sched_start(weft__sched *sched)
   weft__task *task = weft__sched_at(sched, slot);
   memset(task + 1, 0, sched->stride - sizeof *task);
   *task = (weft__task){
+      .slot = slot,
       .generation = task->generation + 1,
       .next = WEFT_NO_SLOT,
       .prev = WEFT_NO_SLOT,
@@ -431,6 +432,7 @@ void weft__sched_begin_pass(weft__sched *sched)
   }
   sched->budget_left = sched->budget;
   sched->prefetches = sched->fresh >= PREFETCH_FROM;
+  sched->early = true;
 }
 
 void weft__sched_begin_drain(weft__sched *sched)
@@ -439,17 +441,28 @@ void weft__sched_begin_drain(weft__sched *sched)
   sched->urgent.pass_end = sched->urgent.head;
   sched->ready.pass_end = sched->ready.head;
   sched->budget_left = 0;
+  sched->early = true;
+}
+
+/* The lanes before the ready one; NULL once they are empty, as they mostly are all the time. */
+static WEFT_NOINLINE weft__task *take_early(weft__sched *sched)
+{
+  if (sched->cancel_pass_left > 0) return take_from_cancel_lane(sched);
+  if (sched->budget_left == 0) return NULL;
+  uint32_t slot = weft__ring_pop(&sched->urgent);
+  sched->early = slot != WEFT_RING_HOLE;
+  if (!sched->early) return NULL;
+  sched->budget_left--;
+  return weft__sched_at(sched, slot);
 }
 
 static inline weft__task *take_from_lanes(weft__sched *sched)
 {
-  if (WEFT_UNLIKELY(sched->cancel_pass_left > 0)) return take_from_cancel_lane(sched);
+  weft__task *task;
+  if (WEFT_UNLIKELY(sched->early) && (task = take_early(sched)) != NULL) return task;
   if (sched->budget_left == 0) return NULL;
-  uint32_t slot = weft__ring_pop(&sched->urgent);
-  if (slot == WEFT_RING_HOLE) {
-    slot = weft__ring_pop(&sched->ready);
-    if (slot == WEFT_RING_HOLE) return NULL;
-  }
+  uint32_t slot = weft__ring_pop(&sched->ready);
+  if (slot == WEFT_RING_HOLE) return NULL;
   sched->budget_left--;
   return weft__sched_at(sched, slot);
 }

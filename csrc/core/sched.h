@@ -29,6 +29,7 @@ typedef enum weft__place {
 
 typedef struct weft__task {
   int64_t since;         /* when the wait began, on the clock it is measured by */
+  uint32_t slot;         /* its own; a division by the stride would cost more than the word */
   uint32_t position;     /* in its heap or ring */
   uint32_t generation;   /* of the slot; bumped when it is reused */
   uint32_t next, prev;   /* among the joiners of a task, in the cancel lane, or among free slots */
@@ -72,6 +73,7 @@ struct weft__sched {
   uint8_t tag;                   /* of this world, in its handles */
   bool paused;                   /* in the running tick */
   bool prefetches;               /* in the running pass */
+  bool early;                    /* the lanes before the ready one may hold something */
   bool force;                    /* the last pass of a drain: waits are ended by force */
   uint32_t active;
   uint32_t budget;               /* resumes a pass, UINT32_MAX without limit */
@@ -98,7 +100,8 @@ static inline weft__task *weft__sched_at(const weft__sched *sched, uint32_t slot
 
 static inline uint32_t weft__sched_slot(const weft__sched *sched, const weft__task *task)
 {
-  return (uint32_t)((size_t)((const char *)task - sched->tasks) / sched->stride);
+  (void)sched;
+  return task->slot;
 }
 
 weft_handle weft__sched_handle(const weft__sched *sched, const weft__task *task);

@@ -199,7 +199,7 @@ static bool pass_is_empty(const weft__sched *sched)
 static void trim_stacks(weft_world *world)
 {
   weft__fiber_pool_trim(world->pool, 1);
-  if (world->tick_count % 64 == 0) weft__fiber_trim_suspended(world->runner);
+  if (world->tick_count % 512 == 0) weft__fiber_trim_suspended(world->runner);
 }
 
 static weft_status may_enter(const weft_world *world)

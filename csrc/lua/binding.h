@@ -76,22 +76,22 @@ struct universe {
   bool closed;
 };
 
-/* How a routine is going to end, and how it stands. In its slot. */
+/* How a routine stands and how it is going to end. In its slot, so it is kept small. */
 typedef struct record {
-  lua_State *thread;  /* the coroutine it runs on; NULL before its first resume */
-  uint32_t thread_number;
-  uint32_t cells;     /* function and arguments until the first resume; then, if it failed, its
-                         handle until that is reported */
-  uint32_t cell_count;
-  uint32_t defers;    /* cells: the latest first */
-  uint8_t outcome;    /* enum outcome */
-  bool armed;         /* a wait of ours is under way */
-  bool bare;          /* ... by coroutine.yield */
-  bool must_close;    /* it yielded to be ended by force */
-  bool reported;      /* as one that cannot be ended */
-  bool in_defer;      /* the coroutine runs a cleanup */
-  bool forced;        /* it was ended by force */
+  lua_State *thread; /* the coroutine it runs on; NULL before its first resume */
+  uint32_t number;   /* of the coroutine; how many cells, before its first resume */
+  uint32_t cells;    /* function and arguments before its first resume; then, if it failed, its
+                        handle until that is reported */
+  uint32_t defers;   /* cells: the latest first */
+  uint8_t outcome;   /* enum outcome */
+  bool armed;        /* a wait of ours is under way */
+  bool bare;         /* a coroutine.yield of the script's is */
+  bool must_close : 1; /* it yielded to be ended by force */
+  bool reported : 1;   /* as one that cannot be ended */
+  bool in_defer : 1;   /* the coroutine runs a cleanup */
+  bool forced : 1;     /* it was ended by force */
 } record;
+
 
 enum outcome { OUTCOME_NONE, OUTCOME_COMPLETED, OUTCOME_CANCELLED, OUTCOME_FAILED };
 

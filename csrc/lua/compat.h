@@ -23,6 +23,13 @@ static inline int compat_resume(lua_State *co, lua_State *from, int nargs, int *
   return lua_resume(co, from, nargs, nresults);
 }
 
+/* Values on top after it yielded. */
+static inline int compat_yielded(lua_State *co, int nresults)
+{
+  (void)co;
+  return nresults;
+}
+
 static inline void compat_new_object(lua_State *L, size_t size) /* -> userdata */
 {
   lua_newuserdatauv(L, size, 1);
@@ -114,9 +121,14 @@ typedef ptrdiff_t lua_KContext;
 static inline int compat_resume(lua_State *co, lua_State *from, int nargs, int *nresults)
 {
   (void)from;
-  int status = lua_resume(co, nargs);
-  *nresults = lua_gettop(co);
-  return status;
+  (void)nresults;
+  return lua_resume(co, nargs);
+}
+
+static inline int compat_yielded(lua_State *co, int nresults)
+{
+  (void)nresults;
+  return lua_gettop(co);
 }
 
 static inline void compat_new_object(lua_State *L, size_t size)

@@ -11,6 +11,8 @@
 #define MIN_STACK_BYTES ((size_t)160 << 10)
 #define MAX_STACK_BYTES ((size_t)1 << 30)
 
+_Static_assert(sizeof(record) == 24, "the slot of a routine stays within 96 bytes");
+
 typedef struct option {
   const char *name;
   double least, most;

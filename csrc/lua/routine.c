@@ -49,7 +49,7 @@ int routine_start(lua_State *L, realm *R, int first, const char *who)
     chain = cell;
   }
   rec->cells = chain;
-  rec->cell_count = (uint32_t)(last - first + 1);
+  rec->number = (uint32_t)(last - first + 1);
   handle_bind(L, R, id, weft_routine_slot(R->world, routine));
   return 1;
 }
@@ -82,8 +82,12 @@ static int enter(realm *R, record *rec, uint32_t cell, uint32_t count, int *nres
   return compat_resume(co, R->donor, (int)count - 1 + COMPAT_BODY_ARGS, nresults);
 }
 
+/* What a resume goes through each time is inlined whole, what is rare is not. */
+#define HOT __attribute__((flatten))
+#define RARE __attribute__((noinline))
+
 /* Goes on after a wait. LUA_YIELD with `*nresults` < 0: it is to be ended by force. */
-static int reenter(realm *R, weft_routine *self, record *rec, int *nresults)
+static inline int reenter(realm *R, weft_routine *self, record *rec, int *nresults)
 {
   lua_State *co = rec->thread;
   weft_status woken = weft_woken(self);
@@ -233,7 +237,7 @@ static weft_status yielded(const realm *R, weft_routine *self, record *rec, int 
     return WEFT_PARKED;
   }
   if (rec->must_close || nresults < 0) return WEFT_FORCED;
-  lua_pop(rec->thread, nresults);
+  lua_pop(rec->thread, compat_yielded(rec->thread, nresults));
   if (weft_arm_next_tick(R->world, self) != WEFT_OK) return WEFT_FORCED;
   rec->bare = true;
   return WEFT_PARKED;
@@ -284,22 +288,22 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
 }
 
 /* Takes a coroutine and calls the function on it. */
-static weft_status begin(realm *R, weft_routine *self, record *rec)
+static RARE weft_status begin(realm *R, weft_routine *self, record *rec)
 {
   int nresults = 0;
-  uint32_t cells = rec->cells;
+  uint32_t cells = rec->cells, count = rec->number;
   rec->cells = 0;
   if (!threads_take(R, rec)) {
     note_error(R, self, rec, R->universe->helper, NULL);
     values_drop(R, cells);
     return end_status(rec);
   }
-  int status = enter(R, rec, cells, rec->cell_count, &nresults);
+  int status = enter(R, rec, cells, count, &nresults);
   return settle(R, self, rec, status, nresults);
 }
 
 /* The coroutine came back from a wait with something else than our next wait. */
-static weft_status came_back(realm *R, weft_routine *self, record *rec, int status, int nresults)
+static RARE weft_status came_back(realm *R, weft_routine *self, record *rec, int status, int nresults)
 {
   lua_State *co = rec->thread;
   /* Refused as neither yielded nor failed: the coroutine of a waiting routine has ended. */
@@ -326,7 +330,7 @@ weft_status routine_body(weft_routine *self, void *arg)
 /* The pass. Nearly always a coroutine goes from one of our waits to the next; then nothing stands
    between lua_resume and the loop. On Lua 5.4 that yield is a longjmp, behind which each frame that
    returns is a mispredicted branch. */
-bool routine_loop(void *host, weft_world *world)
+HOT bool routine_loop(void *host, weft_world *world)
 {
   realm *R = host;
   weft_routine *self;

@@ -63,14 +63,14 @@ bool threads_take(realm *R, record *rec)
   else
     t->count++;
   rec->thread = t->of[number];
-  rec->thread_number = number;
+  rec->number = number;
   return true;
 }
 
 void threads_give(realm *R, record *rec, bool reusable)
 {
   threads *t = &R->threads;
-  uint32_t number = rec->thread_number;
+  uint32_t number = rec->number;
   if (!rec->thread) return;
   if (reusable) {
     compat_clear_hook(rec->thread);

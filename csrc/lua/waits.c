@@ -12,6 +12,7 @@ enum kind { KIND_SLEEP, KIND_JOIN };
 
 /* What a wait goes through each time is inlined whole. */
 #define HOT __attribute__((flatten))
+#define RARE __attribute__((noinline))
 
 static int refuse(lua_State *L, const char *reason)
 {
@@ -26,7 +27,7 @@ static int push_seconds(lua_State *L, const realm *R, const weft_routine *self)
   return 1;
 }
 
-static __attribute__((noinline)) int raise_cancelled(lua_State *L, const realm *R)
+static RARE int raise_cancelled(lua_State *L, const realm *R)
 {
   compat_before_throw(L);
   lua_pushvalue(R->store, STORE_CANCELLED);
@@ -64,14 +65,19 @@ static realm *realm_of(const weft_routine *self)
   return weft_routine_arg(self);
 }
 
-static inline int end_wait(lua_State *L, const weft_routine *self, enum kind kind)
+static RARE int end_other_wait(lua_State *L, const weft_routine *self)
 {
   weft_status woken = weft_woken(self);
-  if (COMPAT_TOKENS && woken != WEFT_CANCELLED) return push_token(L, realm_of(self), self, woken);
-  if (woken == WEFT_OK && kind == KIND_SLEEP) return push_seconds(L, realm_of(self), self);
   if (woken == WEFT_CANCELLED) return raise_cancelled(L, realm_of(self));
+  if (COMPAT_TOKENS) return push_token(L, realm_of(self), self, woken);
   if (woken == WEFT_TIMEOUT) return refuse(L, "timeout");
   return handle_push_result(L, 1, lua_touserdata(L, 1));
+}
+
+static inline int end_wait(lua_State *L, const weft_routine *self, enum kind kind)
+{
+  bool plain = !COMPAT_TOKENS && kind == KIND_SLEEP && weft_woken(self) == WEFT_OK;
+  return plain ? push_seconds(L, realm_of(self), self) : end_other_wait(L, self);
 }
 
 /* The running routine, if it is a Lua routine and `L` the coroutine it runs on, else NULL. A
@@ -85,7 +91,7 @@ static inline weft_routine *runs_on(lua_State *L)
 
 static int continue_wait(lua_State *L, int status, lua_KContext context);
 
-static __attribute__((noinline)) int send_back(lua_State *L, lua_KContext context)
+static RARE int send_back(lua_State *L, lua_KContext context)
 {
   lua_settop(L, 2);
   refuse(L, "belongs to a routine");
@@ -103,7 +109,7 @@ static HOT int continue_wait(lua_State *L, int status, lua_KContext context)
 /* --- How a wait begins --------------------------------------------------------------------- */
 
 /* Under C frames, in a coroutine of the script's own, or nowhere where anything may wait. */
-static __attribute__((noinline)) weft_routine *find_pinned(lua_State *L, const char *who)
+static RARE weft_routine *find_pinned(lua_State *L, const char *who)
 {
   weft_routine *self = binding_self(binding_universe(L));
   if (!self || weft_routine_body(self) != routine_body)
@@ -145,7 +151,7 @@ static void report_once(lua_State *L, const weft_routine *self)
 }
 
 /* Leaves on the native stack; also where nothing was armed, with the reason. */
-static __attribute__((noinline)) int leave_pinned(lua_State *L, weft_routine *self,
+static RARE int leave_pinned(lua_State *L, weft_routine *self,
                                                   weft_status armed, enum kind kind,
                                                   const char *who)
 {

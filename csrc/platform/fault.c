@@ -131,9 +131,9 @@ static void fault_handle(int number, siginfo_t *info, void *context)
 /* --- Installing ---------------------------------------------------------------------------- */
 
 static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool fault_installed;        /* under the lock */
-static pthread_key_t fault_key;     /* a thread's alternate stack, when it is ours */
-static bool fault_key_made;         /* under the lock */
+static bool fault_installed;    /* under the lock */
+static pthread_key_t fault_key; /* a thread's alternate stack, when it is ours */
+static bool fault_key_made;     /* under the lock */
 
 static size_t fault_stack_bytes(void)
 {

@@ -29,7 +29,8 @@ void weft__sleep_until_ns(int64_t deadline)
       .tv_nsec = (long)(deadline % NS_PER_S),
   };
   if (deadline <= 0) return;
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {}
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+  }
 }
 
 uint32_t weft__cpu_count(void)

@@ -15,8 +15,9 @@
 #include "platform/sanitize.h"
 #include "platform/system.h"
 
-/* Older headers do not name it. */
+/* Older headers do not name them. */
 #define STACK_GUARD_INSTALL 102
+#define STACK_POPULATE_READ 22
 
 /* Frames of the Lua machines hold buffers of 8 KiB and more, and jump over a smaller guard.
    On aarch64 compilers probe stacks in steps of 64 KiB. */
@@ -63,22 +64,30 @@ static char *slab_map(const weft__stack_shape *shape, uint32_t *count)
   return NULL;
 }
 
-/* `*by_advice` turns false where the kernel does not know the advice or refuses it here. */
-static bool slab_guard(char *guard, size_t bytes, bool *by_advice)
+/* Emulators and sandboxes exist that answer 0 to advice they never heard of. A true guard refuses
+   to be read in, and says so in the one way that nothing else does. */
+static bool slab_guard_is_true(const weft__stack_shape *shape, char *guard)
 {
-  if (*by_advice && weft__system.madvise(guard, bytes, STACK_GUARD_INSTALL) == 0) return true;
-  *by_advice = false;
-  return weft__system.mprotect(guard, bytes, PROT_NONE) == 0;
+  return weft__system.madvise(guard, shape->page, STACK_POPULATE_READ) != 0 && errno == EFAULT;
 }
 
-/* Guards stack after stack; returns how many have one, and why no more. */
+static bool slab_guard_by_advice(const weft__stack_shape *shape, char *guard, bool first)
+{
+  return weft__system.madvise(guard, shape->guard, STACK_GUARD_INSTALL) == 0 &&
+         (!first || slab_guard_is_true(shape, guard));
+}
+
+/* Guards stack after stack; returns how many have one, and why no more. Once the advice was not
+   taken, the rest of the slab does without. */
 static uint32_t slab_guard_all(const weft__stack_shape *shape, char *base, uint32_t count,
                                weft_status *why)
 {
   bool by_advice = true;
   uint32_t done = 0;
-  while (done < count && slab_guard(base + done * shape->stride, shape->guard, &by_advice)) {
-    done++;
+  for (; done < count; done++) {
+    char *guard = base + done * shape->stride;
+    by_advice = by_advice && slab_guard_by_advice(shape, guard, done == 0);
+    if (!by_advice && weft__system.mprotect(guard, shape->guard, PROT_NONE) != 0) break;
   }
   *why = WEFT_OK;
   if (done == count) return done;

@@ -246,7 +246,8 @@ static weft_status scenario(void)
     assert_true(weft__fiber_pool_valid(own));
   }
   for (int i = 0; i < count; i++) weft_fiber_resume(fibers[i]);
-  while (weft__fiber_pool_trim(own, 7) || weft__fiber_pool_trim(own, 7)) {}
+  while (weft__fiber_pool_trim(own, 7) || weft__fiber_pool_trim(own, 7)) {
+  }
   assert_true(weft__fiber_pool_valid(own));
   weft_fiber_pool_delete(own);
   return status;

@@ -104,6 +104,19 @@ static void without_the_advice_guards_are_made_by_mprotect(void **state)
   weft__slab_delete(&shape, slab);
 }
 
+static void advice_that_is_taken_without_effect_is_found_out(void **state)
+{
+  (void)state;
+  weft__stack_shape shape = shape_of(32 * KB);
+  weft__slab *slab;
+  failing_always(FAILING_GUARD, 0); /* answers 0 and does nothing */
+  assert_int_equal(weft__slab_new(&shape, 7, &slab), WEFT_OK);
+  assert_int_equal(slab->count, 7);
+  assert_int_equal(failing_count(FAILING_MPROTECT), 7);
+  assert_guarded(&shape, slab);
+  weft__slab_delete(&shape, slab);
+}
+
 static void advice_that_fails_half_way_goes_on_by_mprotect(void **state)
 {
   (void)state;
@@ -259,6 +272,7 @@ int main(void)
       TEST(the_guard_is_added_and_the_stride_is_odd),
       TEST(every_stack_has_its_guard),
       TEST(without_the_advice_guards_are_made_by_mprotect),
+      TEST(advice_that_is_taken_without_effect_is_found_out),
       TEST(advice_that_fails_half_way_goes_on_by_mprotect),
       TEST(locked_memory_is_guarded_too),
       TEST(a_slab_is_cut_where_guards_end),

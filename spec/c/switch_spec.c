@@ -3,13 +3,13 @@
 ** switch_spec.c - what the switch of stacks owes the ABI: callee-saved registers, the
 ** floating-point environment, an end to unwinding; and what it owes to speed: tail calls.
 */
+#define _GNU_SOURCE
 #include <execinfo.h>
 #include <fenv.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/fiber.h"
 #include "platform/platform.h"
@@ -84,17 +84,18 @@ __asm__(".text\n"
         "  stp x19, x20, [sp, #0]\n  stp x21, x22, [sp, #16]\n  stp x23, x24, [sp, #32]\n"
         "  stp x25, x26, [sp, #48]\n  stp x27, x28, [sp, #64]\n  stp x29, x30, [sp, #80]\n"
         "  stp d8, d9, [sp, #96]\n  stp d10, d11, [sp, #112]\n  stp d12, d13, [sp, #128]\n"
-        "  stp d14, d15, [sp, #144]\n  str x1, [sp, #160]\n"
-        EACH_X(SET_X) EACH_D(SET_D)
-        "  blr x0\n"
-        "  ldr x1, [sp, #160]\n  mov x0, #0\n"
-        EACH_X(ASK_X) EACH_D(ASK_D)
-        "  ldp x19, x20, [sp, #0]\n  ldp x21, x22, [sp, #16]\n  ldp x23, x24, [sp, #32]\n"
-        "  ldp x25, x26, [sp, #48]\n  ldp x27, x28, [sp, #64]\n  ldp x29, x30, [sp, #80]\n"
-        "  ldp d8, d9, [sp, #96]\n  ldp d10, d11, [sp, #112]\n  ldp d12, d13, [sp, #128]\n"
-        "  ldp d14, d15, [sp, #144]\n"
-        "  add sp, sp, #176\n"
-        "  ret\n");
+        "  stp d14, d15, [sp, #144]\n  str x1, [sp, #160]\n" EACH_X(SET_X)
+            EACH_D(SET_D) "  blr x0\n"
+                          "  ldr x1, [sp, #160]\n  mov x0, #0\n" EACH_X(ASK_X)
+                              EACH_D(ASK_D) "  ldp x19, x20, [sp, #0]\n  ldp x21, x22, [sp, "
+                                            "#16]\n  ldp x23, x24, [sp, #32]\n"
+                                            "  ldp x25, x26, [sp, #48]\n  ldp x27, x28, [sp, "
+                                            "#64]\n  ldp x29, x30, [sp, #80]\n"
+                                            "  ldp d8, d9, [sp, #96]\n  ldp d10, d11, [sp, "
+                                            "#112]\n  ldp d12, d13, [sp, #128]\n"
+                                            "  ldp d14, d15, [sp, #144]\n"
+                                            "  add sp, sp, #176\n"
+                                            "  ret\n");
 #endif
 
 #ifdef HAS_SPEC_REGISTERS
@@ -271,13 +272,21 @@ typedef struct listing {
   int calls; /* of it, and returns */
 } listing;
 
+static const char *program; /* this one's file */
+
+static const char *objdump(void)
+{
+  const char *other = getenv("OBJDUMP"); /* of a cross compiler */
+  return other ? other : "objdump";
+}
+
 static listing disassemble(const char *function)
 {
-  char command[256];
+  char command[512];
   char line[512];
   listing seen = {0, 0};
-  snprintf(command, sizeof command, "objdump -d --no-show-raw-insn --disassemble=%s /proc/%d/exe",
-           function, (int)getpid());
+  snprintf(command, sizeof command, "%s -d --no-show-raw-insn --disassemble=%s '%s'", objdump(),
+           function, program);
   FILE *from = popen(command, "r");
   assert_non_null(from);
   while (fgets(line, sizeof line, from)) {
@@ -297,7 +306,9 @@ static listing disassemble(const char *function)
 static void resume_and_yield_end_in_the_switch(void **state)
 {
   (void)state;
-  if (!tail_calls_expected() || system("objdump -v > /dev/null 2>&1") != 0) skip();
+  char version[256];
+  snprintf(version, sizeof version, "%s -v > /dev/null 2>&1", objdump());
+  if (!tail_calls_expected() || system(version) != 0) skip();
   const char *const functions[] = {"weft_fiber_resume", "weft_fiber_yield"};
   for (int i = 0; i < 2; i++) {
     listing seen = disassemble(functions[i]);
@@ -308,8 +319,10 @@ static void resume_and_yield_end_in_the_switch(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_pool, drop_pool)
 
-int main(void)
+int main(int count, char **arguments)
 {
+  (void)count;
+  program = arguments[0];
   const struct CMUnitTest tests[] = {
       TEST(registers_survive_on_both_sides),
       TEST(each_fiber_rounds_its_own_way),

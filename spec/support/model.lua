@@ -102,6 +102,17 @@ function requests:nextTick(task)
   self.ready[#self.ready + 1] = task
 end
 
+-- A bare coroutine.yield, at which a cancel cannot be raised.
+function requests:bare(task)
+  task.bare = true
+  requests.nextTick(self, task)
+end
+
+-- The wait of a routine that swallowed its cancel: it is told again in the next tick.
+function requests:again(task)
+  self.cancelled[#self.cancelled + 1] = task
+end
+
 function requests:waitUnscaled(task, seconds)
   task.deadline = self.realTime + seconds
   self.real[#self.real + 1] = task
@@ -118,6 +129,7 @@ end
 
 function model:resume(task, ...)
   self.running, task.entered, task.state = task, true, "running"
+  task.bare = false
   local ok, request, a, b = coroutine.resume(task.thread, ...)
   self.running = nil
   if coroutine.status(task.thread) == "dead" then
@@ -172,7 +184,7 @@ function model:tick(dt)
   self.cancelled = {}
   self:collect()
   for _, task in ipairs(told) do
-    self:resume(task, "cancelled")
+    if task.bare then self:finish(task, "cancelled") else self:resume(task, "cancelled") end
     resumed = resumed + 1
   end
   local budget = self.limit
@@ -189,9 +201,13 @@ function model:api()
   local world, api = self, { Cancelled = model.Cancelled }
   local function yield(...)
     local task = world.running
-    if task.asked then error(model.Cancelled, 0) end
     task.answer = nil
-    if coroutine.yield(...) == "cancelled" then error(model.Cancelled, 0) end
+    local told = task.asked and not task.raised
+      or coroutine.yield(task.asked and "again" or ..., select(2, ...)) == "cancelled"
+    if told then
+      task.raised = true
+      error(model.Cancelled, 0)
+    end
     return task.answer
   end
   for name in pairs(requests) do
@@ -205,6 +221,8 @@ function model:api()
   function api.start(...) return world:start(...) end
   function api.cancel(task) return world:cancel(task) end
   function api.self() return world.running end
+  function api.isCancelled() return world.running.asked end
+  api.pinned = api.wait
   return api
 end
 

@@ -85,7 +85,8 @@ static int failing_munmap(void *base, size_t bytes)
 static int failing_madvise(void *base, size_t bytes, int advice)
 {
   failing_call call = advice == GUARD_INSTALL ? FAILING_GUARD : FAILING_MADVISE;
-  return fails(call) ? -1 : real.madvise(base, bytes, advice);
+  if (fails(call)) return plans[call].error ? -1 : 0;
+  return real.madvise(base, bytes, advice);
 }
 
 static int failing_mprotect(void *base, size_t bytes, int protection)

@@ -24,7 +24,8 @@ typedef enum failing_call {
 void failing_install(void);
 void failing_remove(void);
 
-/* From now on `times` calls fail with `error`, beginning with the nth (1 is the next). */
+/* From now on `times` calls fail with `error`, beginning with the nth (1 is the next). With an
+   `error` of 0 an madvise does nothing and says that all is well. */
 void failing_arm(failing_call call, uint64_t nth, uint64_t times, int error);
 void failing_disarm(void);
 

@@ -15,7 +15,7 @@
 
 #include "weft.h"
 
-/* How a child process ended, and what it wrote to stderr. */
+/* How a child process ended, and what it wrote to stderr (not what an emulator says of it). */
 typedef struct unit_child {
   int exit_code; /* -1 if a signal ended it */
   int signal;    /* 0 if none did */
