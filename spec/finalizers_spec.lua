@@ -160,3 +160,36 @@ describe("a finalizer inside a routine", function()
     assert.equal("cancelled", h:status())
   end)
 end)
+
+-- Lua 5.4 drops a finalizer that it cannot run: at the C call limit, even a C function fails.
+if support.vm == "lua5.4" then
+  describe("a world whose finalizer could not run", function()
+    it("does no harm to the worlds that are left, nor to the end of the process", function()
+      local status, output = support.child [[
+        local weft = require "weft"
+        local function nest(n, bottom)
+          if n == 0 then return bottom() end
+          return (("b"):gsub("b", function() return nest(n - 1, bottom) end))
+        end
+        local depth = 0
+        while pcall(nest, depth + 1, function() return "" end) do depth = depth + 1 end
+        local kept = weft.world { capacity = 2 }
+        for back = 0, 3 do
+          weft.world { capacity = 2 }
+          pcall(nest, depth - back, function()
+            collectgarbage()
+            return ""
+          end)
+        end
+        for i = 1, 2000 do local _ = { ("x"):rep(i % 300) } end
+        collectgarbage()
+        local ended
+        local h = kept:start(function() ended = true end)
+        kept:tick(0)
+        print(ended, h:status())
+      ]]
+      assert.equal("true\tcompleted\n", output)
+      assert.equal(0, status)
+    end)
+  end)
+end

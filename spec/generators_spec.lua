@@ -17,7 +17,7 @@ local function numbers(count, seconds)
   end)
 end
 
-describe("a generator that waits", function()
+describe("a generator that waits #wait", function()
   it("gives its consumer its own values, each when its wait is over", function()
     local world = support.world { capacity = 2 }
     local seen = {}
@@ -112,6 +112,22 @@ describe("a generator that waits", function()
     assert.equal("completed", two:status())
     assert.equal("completed", one:status())
     assert.equal(3, first)
+  end)
+
+  it("made outside may be used inside, and one made inside raises outside", function()
+    local world = support.world { capacity = 2 }
+    local outside, inside = numbers(2, 1), nil
+    local got = {}
+    world:start(function()
+      inside = numbers(3, 1)
+      got[1] = outside() + outside()
+      got[2] = inside()
+    end)
+    drive.ticks(world, 6)
+    assert.same({ 3, 1 }, got)
+    local ok, err = pcall(inside)
+    assert.is_false(ok)
+    assert.is_truthy(tostring(err):find("not inside a routine", 1, true), tostring(err))
   end)
 
   it("that is left unfinished is collected after the routine", function()

@@ -123,6 +123,8 @@ local function storyOfWorld(seed, options)
   local outside = { setScale = function(x) world:setTimeScale(x) end }
   function outside.setPaused(on) if on then world:pause() else world:resume() end end
   local lines = tell(api, tick, outside, seed, options, function() return world.tickCount end)
+  local stats = world:stats()
+  assert.equal(stats.started, stats.completed + stats.failed + stats.cancelled + stats.active)
   world:close()
   return lines
 end

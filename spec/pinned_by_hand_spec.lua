@@ -57,7 +57,7 @@ local function frombothsides(act)
   goeson(world, made)
 end
 
-describe("the coroutine of a pinned routine", function()
+describe("the coroutine of a pinned routine #wait", function()
   it("cannot be resumed by hand", function()
     frombothsides(function(outer, inner)
       for _, co in ipairs { outer, inner } do

@@ -122,6 +122,34 @@ if support.vm == "luajit" then
         assert.is_truthy(message:find("stackBytes", 1, true), message)
       end
     end)
+
+    it("names the file and line also where the body has become a C function's call", function()
+      local status, output = support.child [[
+        local weft, recursion = require "weft", require "recursion"
+        local world = weft.world { capacity = 2 }
+        world:start(function() return coroutine.wrap(recursion.gsub.run)() end)
+        world.onError = function(_, err) print("raised: " .. tostring(err)) end
+        world:tick(0)
+        os.exit(0)
+      ]]
+      if status ~= 0 then
+        local message = output:match "weft: stack overflow in routine[^\n]*"
+        assert.is_truthy(message, output)
+        assert.is_truthy(message:find ":%d+", message)
+      end
+    end)
+
+    it("is not printed for an overflow outside of routines", function()
+      local status, output = support.child [[
+        local weft, recursion = require "weft", require "recursion"
+        local world = weft.world { capacity = 2 }
+        world:start(function() table.sort({ 1, 2 }, require("weft.routine").nextTick) end)
+        world:tick(0)
+        recursion.gsub.run()
+      ]]
+      assert.equal(SEGV, status)
+      assert.is_nil(output:find("weft:", 1, true), output)
+    end)
   end)
 end
 

@@ -10,7 +10,7 @@ local ways = require "ways"
 
 local LIMIT = 80 -- ticks by which every way is through, with room to spare
 
-describe("a wait", function()
+describe("a wait #wait", function()
   for _, way in ipairs(ways) do
     it("works under " .. way.name, function()
       local world = support.world { capacity = 8 }

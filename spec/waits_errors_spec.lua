@@ -26,7 +26,7 @@ local function outcome(err, ok, got)
   return tostring(ok) .. " " .. (tostring(got):gsub("0x%x+", "address"))
 end
 
-describe("an error after a wait", function()
+describe("an error after a wait #wait", function()
   for _, way in ipairs(ways) do
     it("passes through " .. way.name, function()
       local world = support.world { capacity = 8 }

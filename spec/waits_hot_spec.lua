@@ -215,3 +215,46 @@ describe("a tick that raises after stack switches", function()
     sethot(os.getenv "WEFT_HOTLOOP" or 56)
   end)
 end)
+
+if jit then
+  -- In a process of its own: a hook is a matter of the whole VM there, and of its compiler.
+  local HOOKED = [[
+    jit.off()
+    local weft, routine = require "weft", require "weft.routine"
+    local world = weft.world { capacity = 4 }
+    local waits, sum, other = 0, 0, 0
+    local h = world:start(function()
+      debug.sethook(function()
+        waits = waits + 1
+        routine.nextTick()
+      end, "", 500)
+      for i = 1, 3000 do sum = sum + i end
+      debug.sethook()
+    end)
+    local function beside()
+      for _ = 1, 20 do
+        other = other + 1
+        %s
+      end
+    end
+    world:start(beside)
+    for _ = 1, 60 do world:tick(1) end
+    print(h:status(), sum, other, waits > 2)
+    os.exit(0)
+  ]]
+
+  describe("a wait in a debug hook of LuaJIT", function()
+    for _, case in ipairs {
+      { "compact waits", "routine.nextTick()" },
+      { "bare yields", "coroutine.yield()" },
+      { "pinned waits", 'string.gsub("x", "x", function() routine.nextTick() end)' },
+      { "waits under pcall", "pcall(routine.wait, 1)" },
+    } do
+      it("works beside " .. case[1] .. ", though no hook fires meanwhile", function()
+        local status, output = support.child(HOOKED:format(case[2]))
+        assert.equal("completed\t4501500\t20\ttrue\n", output)
+        assert.equal(0, status)
+      end)
+    end
+  end)
+end

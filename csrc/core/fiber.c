@@ -19,10 +19,12 @@
 #include "platform/system.h"
 
 struct weft_fiber {
-  /* What a switch touches: half a cache line, the other half being the first frames. */
-  void *sp;         /* where it was left; NULL while it runs and after it ended */
-  void *back_sp;    /* where the one who resumed it was left */
-  weft_fiber *back; /* the fiber that was, NULL for the thread's own stack */
+  /* What a switch touches: a quarter of a cache line, the rest being the first frames. `sp` is
+     where the fiber was left while it is suspended, and where the one who resumed it was left
+     while it runs. `back` is the fiber itself while it is suspended; the one that resumed it, or
+     NULL for the thread's own stack, while it runs; NULL when it has ended. */
+  void *sp;
+  weft_fiber *back;
   weft_fiber_pool *pool;
 
   weft_fiber_fn fn;
@@ -82,15 +84,13 @@ WEFT_NOINLINE bool weft_fiber_resume(weft_fiber *fiber)
 {
   /* Where small frames were saved: loads beside the record, not after it. */
   WEFT_PREFETCH((const char *)fiber - 64);
-  void *to_sp = fiber->sp;
-  WEFT_CHECK(to_sp != NULL);
+  WEFT_CHECK(fiber->back == fiber);
   WEFT_ASSERT(fiber->pool->thread == weft__thread_id());
   weft__switch_probe();
-  fiber->sp = NULL;
   fiber->back = fiber_running;
   fiber_running = fiber;
-  return weft__san_enter(&fiber->san, fiber->low, fiber_end_of_stack(fiber), &fiber->back_sp,
-                         to_sp, (void *)1);
+  return weft__san_enter(&fiber->san, fiber->low, fiber_end_of_stack(fiber), &fiber->sp,
+                         fiber->sp, (void *)1);
 }
 
 WEFT_NOINLINE void weft_fiber_yield(void)
@@ -99,7 +99,8 @@ WEFT_NOINLINE void weft_fiber_yield(void)
   WEFT_CHECK(fiber != NULL);
   weft__switch_probe();
   fiber_running = fiber->back;
-  weft__san_leave(&fiber->san, &fiber->sp, fiber->back_sp, (void *)1);
+  fiber->back = fiber;
+  weft__san_leave(&fiber->san, &fiber->sp, fiber->sp, (void *)1);
 }
 
 /* The stack goes to the pool while this still runs on it: nobody can take it before the switch
@@ -113,7 +114,8 @@ static WEFT_NOINLINE void fiber_end(weft_fiber *fiber)
   pool->hot = fiber;
   pool->busy--;
   fiber_running = fiber->back;
-  weft__san_end(&fiber->san, &fiber->arg, fiber->back_sp, NULL);
+  fiber->back = NULL;
+  weft__san_end(&fiber->san, &fiber->arg, fiber->sp, NULL);
 }
 
 static void fiber_main(void *arg)
@@ -130,7 +132,8 @@ WEFT_NOINLINE weft_fiber *weft_fiber_current(void)
   return fiber_running;
 }
 
-size_t weft_fiber_stack_left(void)
+/* Not inlined, or it would measure from its caller's frame. */
+WEFT_NOINLINE size_t weft_fiber_stack_left(void)
 {
   weft_fiber *fiber = weft_fiber_current();
   if (!fiber) return SIZE_MAX;
@@ -159,13 +162,13 @@ weft_status weft_fiber_pool_new(size_t stack_bytes, uint32_t max_stacks, weft_fi
   return WEFT_OK;
 }
 
-/* Where the record of a stack stands: as high as it fits, half way into a cache line, so that
-   the switch's words share the line with the first frames below. */
+/* Where the record of a stack stands: as high as it fits, with the switch's words at the end of
+   a cache line, which they share with the first frames below. */
 static weft_fiber *fiber_at(const weft__stack_shape *shape, char *low)
 {
   uintptr_t end = (uintptr_t)low + shape->span;
-  uintptr_t line = (end - sizeof(weft_fiber) - 32) & ~(uintptr_t)63;
-  return (weft_fiber *)(line + 32);
+  uintptr_t line = (end - sizeof(weft_fiber) - 48) & ~(uintptr_t)63;
+  return (weft_fiber *)(line + 48);
 }
 
 void weft_fiber_pool_delete(weft_fiber_pool *pool)
@@ -210,7 +213,7 @@ static uint32_t pool_next_slab(const weft_fiber_pool *pool)
 static WEFT_COLD weft_status pool_grow(weft_fiber_pool *pool)
 {
   if (pool->mapped >= pool->max_stacks) return WEFT_FULL;
-  weft__slab *slab;
+  weft__slab *slab = NULL;
   weft_status status = weft__slab_new(&pool->shape, pool_next_slab(pool), &slab);
   if (status) {
     /* Where guards ran out of mappings a moment ago, a mapping that is refused now says the
@@ -273,6 +276,7 @@ weft_status weft_fiber_start(weft_fiber_pool *pool, weft_fiber_fn fn, void *arg,
   fiber->fn = fn;
   fiber->arg = arg;
   fiber->sp = weft__switch_prepare((char *)fiber, fiber_main, fiber);
+  fiber->back = fiber;
   weft__san_start(&fiber->san);
   *out = fiber;
   return WEFT_OK;
@@ -334,7 +338,7 @@ uint32_t weft__fiber_pool_trim(weft_fiber_pool *pool, uint32_t max)
 bool weft__fiber_trim_suspended(weft_fiber *fiber)
 {
   size_t page = fiber->pool->shape.page;
-  WEFT_CHECK(fiber->sp != NULL);
+  WEFT_CHECK(fiber->back == fiber);
   /* The page of the saved frames stays, and the one below: they are used again at once. */
   return fiber_give_back(fiber, (char *)((uintptr_t)fiber->sp / page * page - page));
 }
@@ -374,7 +378,7 @@ static uint32_t list_length(const weft_fiber *fiber, const weft_fiber_pool *pool
 {
   uint32_t length = 0;
   for (; fiber && length <= pool->mapped; fiber = fiber->next) {
-    if (fiber->pool != pool || fiber->sp) *sound = false;
+    if (fiber->pool != pool || fiber->back) *sound = false;
     length++;
   }
   return length;

@@ -73,6 +73,7 @@ struct universe {
   uint32_t next_serial;
   int callbacks;   /* > 0 while a callback runs that is no part of the running routine */
   const void *world_meta, *handle_meta, *cancelled;
+  bool hooked; /* debug hooks were seen in use: compat.h says what for */
   bool closed;
 };
 
@@ -81,7 +82,7 @@ typedef struct record {
   lua_State *thread; /* the coroutine it runs on; NULL before its first resume */
   uint32_t number;   /* of the coroutine; how many cells, before its first resume */
   uint32_t cells;    /* function and arguments before its first resume; then, if it failed, its
-                        handle until that is reported */
+                        handle until that is reported; then why it was asked to stop */
   uint32_t defers;   /* cells: the latest first */
   uint8_t outcome;   /* enum outcome */
   bool armed;        /* a wait of ours is under way */
@@ -90,8 +91,9 @@ typedef struct record {
   bool reported : 1;   /* as one that cannot be ended */
   bool in_defer : 1;   /* the coroutine runs a cleanup */
   bool forced : 1;     /* it was ended by force */
+  bool recorded : 1;   /* the first of the cells is the handle */
+  bool has_reason : 1; /* the last of them is a reason */
 } record;
-
 
 enum outcome { OUTCOME_NONE, OUTCOME_COMPLETED, OUTCOME_CANCELLED, OUTCOME_FAILED };
 
@@ -174,7 +176,7 @@ weft_state handle_state(const universe *U, const handle *h);
 
 /* --- report.c --- */
 int report_push_on(lua_State *L, realm *R); /* handle or nil, error, traceback -> */
-void report_routine(realm *R, uint32_t handle_cell);
+void report_routine(realm *R, const record *rec);
 int report_traceback(lua_State *L); /* message handler: error -> error, its trace kept aside */
 void report_callback(realm *R, lua_State *L); /* error -> : of a system or a post */
 

@@ -179,7 +179,12 @@ static int store_error(lua_State *L, void *context)
   h->shape = SHAPE_ERROR;
   /* Kept from the collector until it has been reported. */
   record *rec = weft_routine_record(f->routine);
-  rec->cells = values_put(f->realm, L, 2);
+  if (!rec->recorded) {
+    uint32_t cell = values_put(f->realm, L, 2);
+    f->realm->values.next[cell] = rec->cells;
+    rec->cells = cell;
+    rec->recorded = true;
+  }
   return 0;
 }
 
@@ -234,12 +239,28 @@ int handle_push_result(lua_State *L, int index, const handle *h)
 
 /* --- Methods ------------------------------------------------------------------------------- */
 
+/* The reason of the first cancel is kept with the routine, for isCancelled. */
+static void keep_reason(lua_State *L, realm *R, weft_routine *routine)
+{
+  record *rec = weft_routine_record(routine);
+  if (weft_routine_cancelled(routine) || !rec->thread) return;
+  values_reserve(L, R, 1);
+  uint32_t cell = values_put(R, L, 2);
+  rec->has_reason = true;
+  if (rec->recorded)
+    R->values.next[rec->cells] = cell;
+  else
+    rec->cells = cell;
+}
+
 static int handle_cancel(lua_State *L)
 {
   const universe *U = binding_universe(L);
   const handle *h = handle_check(L, 1, "routine.cancel");
   realm *R = handle_realm(U, h);
-  lua_pushboolean(L, R && weft_cancel(R->world, h->id));
+  weft_routine *routine = R ? weft_routine_find(R->world, h->id) : NULL;
+  if (routine && !lua_isnoneornil(L, 2)) keep_reason(L, R, routine);
+  lua_pushboolean(L, routine && weft_routine_cancel(R->world, routine));
   return 1;
 }
 

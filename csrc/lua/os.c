@@ -19,7 +19,7 @@ static void on_interrupt(int number)
 /* Monotonic seconds. */
 static int os_clock(lua_State *L)
 {
-  lua_pushnumber(L, (lua_Number)weft_clock() * 1e-9);
+  lua_pushnumber(L, (lua_Number)weft_clock() / 1e9);
   return 1;
 }
 

@@ -79,11 +79,14 @@ static int report_handle(lua_State *L, void *context)
   return report_push_on(L, context);
 }
 
-void report_routine(realm *R, uint32_t handle_cell)
+void report_routine(realm *R, const record *rec)
 {
   lua_State *helper = R->universe->helper;
-  if (handle_cell) values_take(R, helper, handle_cell);
-  if (binding_protect(R, report_handle, R, handle_cell ? 1 : 0, 0) == LUA_OK) return;
+  if (rec->recorded) {
+    lua_rawgeti(R->store, STORE_VALUES, (int)rec->cells);
+    lua_xmove(R->store, helper, 1);
+  }
+  if (binding_protect(R, report_handle, R, rec->recorded, 0) == LUA_OK) return;
   fprintf(stderr, "weft: a routine failed, and there was no memory to say how\n");
   lua_pop(helper, 1);
 }

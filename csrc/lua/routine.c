@@ -98,7 +98,7 @@ static inline int reenter(realm *R, weft_routine *self, record *rec, int *nresul
       *nresults = -1;
       return LUA_YIELD;
     }
-    lua_pushnumber(co, (lua_Number)weft_slept(R->world, self) * 1e-9);
+    lua_pushnumber(co, (lua_Number)weft_slept(R->world, self) / 1e9);
     nargs = 1;
   } else {
     nargs = waits_push_wake(R, co, self, woken);
@@ -130,7 +130,7 @@ static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co,
     lua_pop(co, 1);
     return;
   }
-  if (rec->outcome == OUTCOME_FAILED && rec->cells) {
+  if (rec->outcome == OUTCOME_FAILED && rec->recorded) {
     /* The first error is the routine's; this one, of a cleanup, is told apart. */
     lua_rawgeti(R->store, STORE_VALUES, (int)rec->cells);
     lua_xmove(R->store, helper, 1);
@@ -138,8 +138,6 @@ static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co,
     if (binding_protect(R, report_extra, R, 2, 0) != LUA_OK) lua_pop(helper, 1);
     return;
   }
-  values_drop(R, rec->cells);
-  rec->cells = 0;
   rec->forced = false;
   rec->outcome = OUTCOME_FAILED;
   handle_fail(R, self, co, traced);
@@ -167,7 +165,7 @@ static void ended_well(realm *R, weft_routine *self, record *rec, int count)
 static bool is_noted(realm *R, const record *rec, lua_State *co)
 {
   lua_State *store = R->store;
-  if (rec->outcome != OUTCOME_FAILED || !rec->cells) return false;
+  if (rec->outcome != OUTCOME_FAILED || !rec->recorded) return false;
   lua_rawgeti(store, STORE_VALUES, (int)rec->cells);
   compat_get_value(store, -1);
   lua_rawgeti(store, -1, 1);
@@ -218,13 +216,12 @@ static const char forced_yield_text[] =
 /* "cancelled", reported with the place at which it stood. */
 static void end_by_force(realm *R, weft_routine *self, record *rec, const char *text)
 {
-  lua_State *helper = R->universe->helper;
   rec->must_close = false;
-  if (rec->outcome == OUTCOME_NONE) {
-    rec->outcome = OUTCOME_CANCELLED;
+  if (rec->outcome == OUTCOME_NONE) rec->outcome = OUTCOME_CANCELLED;
+  if (rec->outcome == OUTCOME_CANCELLED && !rec->forced) {
     rec->forced = true;
     binding_protect(R, push_text, (void *)text, 0, 1);
-    handle_fail(R, self, helper, rec->thread);
+    handle_fail(R, self, R->universe->helper, rec->thread);
   }
   close_coroutine(R, self, rec);
 }
@@ -357,7 +354,6 @@ void routine_dropped(void *host, weft_routine *self)
   realm *R = host;
   record *rec = record_of(self);
   values_drop(R, rec->cells);
-  rec->cells = 0;
   handle_finish(R, self, WEFT_STATE_CANCELLED);
 }
 
@@ -368,10 +364,8 @@ void routine_ended(void *host, weft_routine *self, bool joined)
   handle_finish(R, self, weft_routine_state_of(self));
   threads_give(R, rec, true);
   bool failed = rec->outcome == OUTCOME_FAILED;
-  if (rec->forced || (failed && !joined))
-    report_routine(R, rec->cells);
-  else
-    values_drop(R, rec->cells);
+  if (rec->forced || (failed && !joined)) report_routine(R, rec);
+  values_drop(R, rec->cells);
 }
 
 /* --- The guard ----------------------------------------------------------------------------- */
@@ -431,17 +425,24 @@ static int api_self(lua_State *L)
 {
   universe *U = binding_universe(L);
   const weft_routine *self = binding_self(U);
-  if (!self) return 0;
-  handle_of(L, U->current, self);
+  if (self) handle_of(L, U->current, self);
+  else lua_pushnil(L);
   return 1;
 }
 
+/* Whether it was asked to stop, and why. */
 static int api_is_cancelled(lua_State *L)
 {
-  const weft_routine *self = binding_self(binding_universe(L));
+  const universe *U = binding_universe(L);
+  const weft_routine *self = binding_self(U);
   if (!self) return binding_misuse(L, "routine.isCancelled: not inside a routine");
   lua_pushboolean(L, weft_routine_cancelled(self));
-  return 1;
+  const record *rec = record_of(self);
+  if (!rec->has_reason) return 1;
+  uint32_t cell = rec->recorded ? U->current->values.next[rec->cells] : rec->cells;
+  lua_rawgeti(U->current->store, STORE_VALUES, (int)cell);
+  lua_xmove(U->current->store, L, 1);
+  return 2;
 }
 
 static int api_world(lua_State *L)

@@ -23,7 +23,8 @@ static int refuse(lua_State *L, const char *reason)
 
 static int push_seconds(lua_State *L, const realm *R, const weft_routine *self)
 {
-  lua_pushnumber(L, (lua_Number)weft_slept(R->world, self) * 1e-9);
+  /* Divided, not multiplied by 1e-9: 60 s are 60. */
+  lua_pushnumber(L, (lua_Number)weft_slept(R->world, self) / 1e9);
   return 1;
 }
 
@@ -95,7 +96,7 @@ static RARE int send_back(lua_State *L, lua_KContext context)
 {
   lua_settop(L, 2);
   refuse(L, "belongs to a routine");
-  return compat_yield(L, 2, context, continue_wait);
+  return compat_yield(L, false, 2, context, continue_wait);
 }
 
 /* The coroutine was resumed after a yield of ours: by the routine's body, or by hand. */
@@ -116,6 +117,7 @@ static RARE weft_routine *find_pinned(lua_State *L, const char *who)
     binding_misuse(L, "%s: not inside a routine; start one with routine.start", who);
   if (compat_in_finalizer(L))
     binding_misuse(L, "%s: not allowed in a finalizer (__gc); start a routine there", who);
+  if (compat_hooks_in_use(L)) realm_of(self)->universe->hooked = true;
   return self;
 }
 
@@ -178,7 +180,7 @@ static inline int leave(lua_State *L, weft_routine *self, bool compact, weft_sta
     record_of(self)->armed = true;
   else
     record_of(self)->must_close = true;
-  return compat_yield(L, 0, kind, continue_wait);
+  return compat_yield(L, realm_of(self)->universe->hooked, 0, kind, continue_wait);
 }
 
 static HOT int api_wait(lua_State *L)
@@ -247,6 +249,13 @@ static int api_result(lua_State *L)
   return handle_push_result(L, 1, handle_check(L, 1, "routine.join"));
 }
 
+/* A script sets a debug hook; for waits.lua */
+static int api_hooked(lua_State *L)
+{
+  binding_universe(L)->hooked = true;
+  return 0;
+}
+
 static int api_raise(lua_State *L)
 {
   lua_pushvalue(L, lua_upvalueindex(2));
@@ -260,7 +269,7 @@ static const luaL_Reg functions[] = {{"wait", api_wait},
                                      {"nextTick", api_next_tick},
                                      {"join", api_join},
                                      {NULL, NULL}};
-static const luaL_Reg halves[] = {{"result", api_result}, {NULL, NULL}};
+static const luaL_Reg halves[] = {{"result", api_result}, {"hooked", api_hooked}, {NULL, NULL}};
 
 /* Module table on top. Where waits end in Lua, the module has their C halves and the token, and
    the Lua layer makes the functions; elsewhere they are whole. */

@@ -175,6 +175,7 @@ static int api_tick(lua_State *L)
     return binding_misuse(L, "world:tick: dt must be finite and >= 0, got %s",
                           binding_got(L, 2));
   if (weft_world_ticking()) return binding_misuse(L, "world:tick: not allowed inside a tick");
+  if (compat_hooks_in_use(L)) U->hooked = true;
   U->current = R;
   R->ticking = L;
   weft_status status = weft_world_tick(R->world, dt, &resumed);
@@ -291,6 +292,7 @@ static int api_stats(lua_State *L)
   set_count(L, "failed", s.failed);
   set_count(L, "rejected", s.rejected);
   set_count(L, "posts", s.posts);
+  set_count(L, "timers", 0); /* there are none yet */
   return 1;
 }
 
@@ -315,8 +317,8 @@ static int report_left(lua_State *L, void *context)
 
 static void remember_times(realm *R)
 {
-  R->last_times[0] = (double)weft_world_sim_time(R->world) * 1e-9;
-  R->last_times[1] = (double)weft_world_real_time(R->world) * 1e-9;
+  R->last_times[0] = (double)weft_world_sim_time(R->world) / 1e9;
+  R->last_times[1] = (double)weft_world_real_time(R->world) / 1e9;
   R->last_times[2] = (double)weft_world_tick_count(R->world);
 }
 
@@ -378,8 +380,8 @@ static double time_of(const realm *R, int which)
 {
   if (!R->world) return R->last_times[which];
   switch (which) {
-  case 0: return (double)weft_world_sim_time(R->world) * 1e-9;
-  case 1: return (double)weft_world_real_time(R->world) * 1e-9;
+  case 0: return (double)weft_world_sim_time(R->world) / 1e9;
+  case 1: return (double)weft_world_real_time(R->world) / 1e9;
   default: return (double)weft_world_tick_count(R->world);
   }
 }

@@ -2,9 +2,10 @@
 -- waits.lua - the Lua half of waits where a C function cannot continue after a yield (LuaJIT).
 --
 -- The C half arms the wait and yields, or switches stacks and returns; either way what comes back is
--- a token that only the scheduler has, and what the wait gave. Anything else is a resume by hand:
--- it is told whose coroutine this is and changes nothing. No state is kept here: a hook may switch
--- between any two instructions.
+-- a token that only the scheduler has, and what the wait gave. Nothing comes back where debug hooks
+-- are in use: then the yield is here, since lua_yield takes itself for one out of a hook while another
+-- routine waits inside one. Anything but the token is a resume by hand: it is told whose coroutine this
+-- is and changes nothing. No state is kept here: a hook may switch between any two instructions.
 local yield = coroutine.yield
 
 ---@param halves table the C halves, from weft.core
@@ -24,6 +25,7 @@ return function(halves)
 
   function waits.wait(seconds)
     local token, given = armWait(seconds)
+    if token == nil then token, given = yield() end
     if token ~= TOKEN then given = foreign() end
     if given then return given end
     raise()
@@ -31,6 +33,7 @@ return function(halves)
 
   function waits.waitUnscaled(seconds)
     local token, given = armUnscaled(seconds)
+    if token == nil then token, given = yield() end
     if token ~= TOKEN then given = foreign() end
     if given then return given end
     raise()
@@ -38,6 +41,7 @@ return function(halves)
 
   function waits.nextTick()
     local token, given = armNext()
+    if token == nil then token, given = yield() end
     if token ~= TOKEN then given = foreign() end
     if given then return given end
     raise()
@@ -45,6 +49,7 @@ return function(halves)
 
   function waits.join(handle, timeout)
     local token, given = armJoin(handle, timeout)
+    if token == nil then token, given = yield() end
     if token ~= TOKEN then given = foreign() end
     if given == false then return nil, "timeout" end
     if given == true then return nil, "expired" end
@@ -52,14 +57,22 @@ return function(halves)
     raise()
   end
 
-  local function passCancelled(ok, err, ...)
-    if not ok and err == halves.Cancelled then raise() end
-    return ok, err, ...
+  local function passCancelled(ok, ...)
+    if not ok and (...) == halves.Cancelled then raise() end
+    return ok, ...
   end
 
   local pcall = pcall
   function waits.pcall(fn, ...)
     return passCancelled(pcall(fn, ...))
+  end
+
+  local sethook = debug and debug.sethook
+  if sethook then
+    function debug.sethook(...)
+      halves.hooked()
+      return sethook(...)
+    end
   end
 
   return waits
