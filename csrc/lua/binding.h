@@ -71,6 +71,7 @@ struct universe {
   realm *current;    /* whose tick runs */
   realm *fallback; /* the default world, or NULL */
   uint32_t next_serial;
+  const struct pending_call *pending; /* core.c: what binding_protect is about to call */
   int callbacks;   /* > 0 while a callback runs that is no part of the running routine */
   const void *world_meta, *handle_meta, *cancelled;
   bool hooked; /* debug hooks were seen in use: compat.h says what for */

@@ -91,6 +91,9 @@ static inline void compat_before_throw(lua_State *L)
   (void)L;
 }
 
+/* The first word of a coroutine that probe.c may look at: behind the header and its padding. */
+#define COMPAT_FIRST_WORD 2
+
 /* The call record of a level of a suspended coroutine: public in lua_Debug, for the debug API. */
 static inline const void *compat_call_record(lua_State *co, int level)
 {
@@ -208,6 +211,9 @@ static inline void compat_before_throw(lua_State *L)
   lua_pushcfunction(L, compat_nop);
   lua_call(L, 0, 0);
 }
+
+/* Behind the header and the collector's link. */
+#define COMPAT_FIRST_WORD 4
 
 static inline const void *compat_call_record(lua_State *co, int level)
 {

@@ -38,8 +38,13 @@ static double read_whole(lua_State *L, int index, const char *who, const option 
     const char *hint = strcmp(o->name, "stackBytes") == 0
                            ? " (below 160 KiB too little is left to load ordinary modules)"
                            : "";
-    binding_misuse(L, "%s: %s must be a whole number from %f to %f, got %s%s", who, o->name,
-                   o->least, o->most, binding_got(L, -1), hint);
+    lua_pushfstring(L, "%s: %s must be a whole number from ", who, o->name);
+    lua_pushinteger(L, (lua_Integer)o->least);
+    lua_pushliteral(L, " to ");
+    lua_pushinteger(L, (lua_Integer)o->most);
+    lua_concat(L, 4);
+    const char *expected = lua_tostring(L, -1), *got = binding_got(L, -2);
+    binding_misuse(L, "%s, got %s%s", expected, got, hint);
   }
   lua_pop(L, 1);
   return value;

@@ -92,28 +92,27 @@ int64_t binding_check_seconds(lua_State *L, int index, const char *who, const ch
 
 /* --- Protected calls ----------------------------------------------------------------------- */
 
-typedef struct protected_call {
+/* What is to be called. Passed beside the Lua stack: pushing an address can need memory, too. */
+struct pending_call {
   int (*fn)(lua_State *L, void *context);
   void *context;
-} protected_call;
+};
 
 static int call_protected(lua_State *L)
 {
-  const protected_call *call = lua_touserdata(L, 1);
-  lua_remove(L, 1);
-  return call->fn(L, call->context);
+  struct pending_call call = *binding_universe(L)->pending;
+  return call.fn(L, call.context);
 }
 
 int binding_protect_on(lua_State *L, realm *R, int (*fn)(lua_State *L, void *context),
                        void *context, int nargs, int nresults)
 {
-  protected_call call = {fn, context};
+  struct pending_call call = {fn, context};
+  R->universe->pending = &call;
   lua_pushvalue(R->store, STORE_PROTECTED);
   lua_xmove(R->store, L, 1);
   lua_insert(L, -1 - nargs);
-  lua_pushlightuserdata(L, &call);
-  lua_insert(L, -1 - nargs);
-  return lua_pcall(L, nargs + 1, nresults, 0);
+  return lua_pcall(L, nargs, nresults, 0);
 }
 
 int binding_protect(realm *R, int (*fn)(lua_State *L, void *context), void *context, int nargs,
@@ -177,11 +176,6 @@ static void make_universe(lua_State *L)
   lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
-static void push_protected(lua_State *L)
-{
-  lua_pushcfunction(L, call_protected);
-}
-
 /* The parts of every store, in a table that world.c copies from. */
 static void make_parts(lua_State *L, universe *U)
 {
@@ -195,7 +189,8 @@ static void make_parts(lua_State *L, universe *U)
   lua_pushvalue(L, -2);
   lua_rawset(L, LUA_REGISTRYINDEX);
   lua_rawseti(L, -2, STORE_CANCELLED);
-  push_protected(L);
+  binding_push_universe(L);
+  lua_pushcclosure(L, call_protected, 1);
   lua_rawseti(L, -2, STORE_PROTECTED);
   routine_push_parts(L);
   lua_rawseti(L, -3, STORE_HANDLER);

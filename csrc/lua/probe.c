@@ -23,9 +23,11 @@ static struct {
   size_t previous; /* in the call record */
 } place;
 
-/* Every coroutine of both VMs, and every call record, is at least that many words long. */
-#define STATE_WORDS 11
-#define CALL_WORDS 6
+/* The words of a coroutine and of a call record that are looked at: inside both on every build, and
+   initialised. */
+#define FIRST_WORD COMPAT_FIRST_WORD
+#define STATE_WORDS 8
+#define CALL_WORDS 4
 
 static const void *word_at(const void *object, size_t offset)
 {
@@ -35,10 +37,10 @@ static const void *word_at(const void *object, size_t offset)
 }
 
 /* The only word of `object` that equals `value`; 0 for none or several. */
-static size_t find_word(const void *object, size_t words, const void *value)
+static size_t find_word(const void *object, size_t first, size_t words, const void *value)
 {
   size_t found = 0, count = 0;
-  for (size_t i = 0; value && i < words; i++) {
+  for (size_t i = first; value && i < words; i++) {
     if (word_at(object, i * sizeof(void *)) != value) continue;
     found = i * sizeof(void *);
     count++;
@@ -54,14 +56,14 @@ static size_t find_top(lua_State *co)
   memcpy(before, co, sizeof before);
   for (int push = 1; push <= 3; push++) {
     lua_pushnil(co);
-    for (size_t i = 0; i < STATE_WORDS; i++) {
+    for (size_t i = FIRST_WORD; i < STATE_WORDS; i++) {
       uintptr_t now = (uintptr_t)word_at(co, i * sizeof(void *));
       size_t grown = (size_t)(now - before[i]);
       steps[i] += grown == 8u * (unsigned)push || grown == 16u * (unsigned)push;
     }
   }
   lua_pop(co, 3);
-  for (size_t i = 0; i < STATE_WORDS; i++) {
+  for (size_t i = FIRST_WORD; i < STATE_WORDS; i++) {
     if (steps[i] != 3) continue;
     found = i * sizeof(void *);
     count++;
@@ -83,8 +85,8 @@ void probe_open(lua_State *L)
     lua_pushcfunction(co, yield_now);
     if (compat_resume(co, NULL, 1, &nresults) == LUA_YIELD) {
       const void *call = compat_call_record(co, 0);
-      place.call = find_word(co, STATE_WORDS, call);
-      if (call) place.previous = find_word(call, CALL_WORDS, compat_call_record(co, 1));
+      place.call = find_word(co, FIRST_WORD, STATE_WORDS, call);
+      if (call) place.previous = find_word(call, 1, CALL_WORDS, compat_call_record(co, 1));
     }
   }
   lua_pop(L, 1);
@@ -137,17 +139,17 @@ static int last_level(lua_State *L)
 void probe_describe(void *host, weft_routine *self, char *text, size_t size)
 {
   const record *rec = weft_routine_record(self);
+  unsigned number = weft_routine_slot(((realm *)host)->world, self);
   lua_Debug ar;
-  (void)host;
   if (!rec->thread) {
-    snprintf(text, size, "a routine that has not begun");
+    snprintf(text, size, "routine %u, which has not begun", number);
     return;
   }
   for (int level = last_level(rec->thread); level >= 0; level--) {
     if (!lua_getstack(rec->thread, level, &ar) || !lua_getinfo(rec->thread, "S", &ar)) continue;
     if (ar.linedefined < 0) continue;
-    snprintf(text, size, "routine (%s:%d)", ar.short_src, ar.linedefined);
+    snprintf(text, size, "routine %u (%s:%d)", number, ar.short_src, ar.linedefined);
     return;
   }
-  snprintf(text, size, "routine ([C])");
+  snprintf(text, size, "routine %u (in a coroutine of its own or a C function)", number);
 }

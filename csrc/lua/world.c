@@ -52,28 +52,41 @@ static void push_weak(lua_State *L, int size, const char *mode)
   lua_setmetatable(L, -2);
 }
 
+/* value -> ; onto the store. Values are made on `L`, where an error is caught, and moved. */
+static void to_store(lua_State *L, lua_State *store)
+{
+  lua_xmove(L, store, 1);
+}
+
 /* -> store; its slots are filled for worlds of `capacity` routines */
 static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
 {
   lua_State *store = lua_newthread(L);
   luaL_checkstack(store, STORE_TOP + LUA_MINSTACK, NULL);
-  lua_newtable(store);
-  lua_createtable(store, (int)capacity, 0);
-  push_weak(store, (int)capacity, "v");
-  push_weak(store, 1, "v");
-  lua_createtable(store, 3, 0);
+  lua_newtable(L);
+  to_store(L, store);
+  lua_createtable(L, (int)capacity, 0);
+  to_store(L, store);
+  push_weak(L, (int)capacity, "v");
+  to_store(L, store);
+  push_weak(L, 1, "v");
+  to_store(L, store);
+  lua_createtable(L, 3, 0);
   for (int phase = 1; phase <= 3; phase++) {
-    lua_newtable(store);
-    lua_rawseti(store, -2, phase);
+    lua_newtable(L);
+    lua_rawseti(L, -2, phase);
   }
+  to_store(L, store);
   lua_pushnil(store); /* onError */
   lua_pushnil(store); /* trace */
-  lua_pushlightuserdata(store, &U->handle_meta);
-  lua_rawget(store, LUA_REGISTRYINDEX);
-  for (int part = STORE_HANDLE_META; part < STORE_DONOR; part++)
-    lua_rawgeti(store, STORE_HANDLE_META, part);
-  lua_remove(store, STORE_HANDLE_META); /* the table of parts itself */
-  lua_pushnil(store);                   /* donor */
+  lua_pushlightuserdata(L, &U->handle_meta);
+  lua_rawget(L, LUA_REGISTRYINDEX); /* the parts */
+  for (int part = STORE_HANDLE_META; part < STORE_DONOR; part++) {
+    lua_rawgeti(L, -1, part);
+    to_store(L, store);
+  }
+  lua_pop(L, 1);
+  lua_pushnil(store); /* donor */
   return store;
 }
 
@@ -230,10 +243,10 @@ static int api_set_time_scale(lua_State *L)
 static void resize_store(lua_State *L, realm *R)
 {
   push_weak(L, (int)R->config.capacity, "v");
-  lua_xmove(L, R->store, 1);
+  to_store(L, R->store);
   lua_replace(R->store, STORE_HANDLES);
   lua_createtable(L, (int)R->config.capacity, 0);
-  lua_xmove(L, R->store, 1);
+  to_store(L, R->store);
   lua_replace(R->store, STORE_THREADS);
 }
 
