@@ -73,13 +73,20 @@ UNIT_JIT := $(patsubst %.c,$(B)/%,$(filter %_luajit_spec.c,$(UNIT_SRC)))
 UNIT_C := $(patsubst %.c,$(B)/%,$(filter-out %_lua54_spec.c %_luajit_spec.c,$(UNIT_SRC)))
 SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(wildcard spec/c/support/*.c))
 
+# examples/*-embed.c holds a Lua and becomes one program for each VM; the other C examples link the
+# C library alone.
+EMBED_SRC := $(wildcard examples/*-embed.c)
+EXAMPLE_C := $(patsubst %.c,$(B)/%,$(filter-out $(EMBED_SRC),$(wildcard examples/*.c)))
+EMBED_54 := $(EMBED_SRC:%.c=$(B)/%-lua5.4)
+EMBED_JIT := $(EMBED_SRC:%.c=$(B)/%-luajit)
+
 LIB := $(B)/libweft.a
 MODULE_54 := $(B)/lua5.4/weft/core.so
 MODULE_JIT := $(B)/luajit/weft/core.so
 
 # --- What people ask for ----------------------------------------------------------------------
 
-.PHONY: all lib lua5.4 luajit units help demo test bench test-aarch64 lint layers format \
+.PHONY: all lib lua5.4 luajit units examples help demo test bench test-aarch64 lint layers format \
   asan tsan hard valgrind setup install clean tools
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -89,11 +96,13 @@ lib: $(LIB)
 lua5.4: $(MODULE_54)
 luajit: $(MODULE_JIT)
 units: $(UNIT_C) $(UNIT_54) $(UNIT_JIT)
+examples: $(EXAMPLE_C) $(EMBED_54) $(EMBED_JIT)
 
 help:
 	@echo 'weft: gameplay routines that may wait anywhere, for Lua 5.4 and LuaJIT'
 	@echo
 	@echo '  make              both modules and the C library (also: lib, lua5.4, luajit, units)'
+	@echo '  make examples     the examples that are C programs, into build/MODE/examples/'
 	@echo '  make demo         run a headless skirmish and print what happened'
 	@echo '  make test         everything that must pass; PART=pattern for some of it'
 	@echo '  make bench        the bench table; ROWS=pattern for some of it'
@@ -160,7 +169,7 @@ install: all
 clean:
 	rm -rf build
 
-FORMATTED = $(wildcard csrc/*/*.[ch] spec/c/*.[ch] spec/c/support/*.[ch] bench/c/*.[ch])
+FORMATTED = $(wildcard csrc/*/*.[ch] spec/c/*.[ch] spec/c/support/*.[ch] bench/c/*.[ch] examples/*.c)
 format:
 	clang-format -i $(FORMATTED)
 
@@ -217,5 +226,20 @@ $(UNIT_JIT): $(B)/%: $(B)/obj/luajit/%.o $(SUPPORT_OBJ) $(BIND_OBJ_JIT) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs luajit) -lcmocka -lm -pthread -o $@
+
+$(EXAMPLE_C): $(B)/%: $(B)/obj/%.o $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $^ -lm -pthread -o $@
+
+$(EMBED_54): $(B)/%-lua5.4: $(B)/obj/lua5.4/%.o $(BIND_OBJ_54) $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs lua5.4) -lm -pthread -o $@
+
+$(EMBED_JIT): $(B)/%-luajit: $(B)/obj/luajit/%.o $(BIND_OBJ_JIT) $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs luajit) -lm -pthread -o $@
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

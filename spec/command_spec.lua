@@ -42,6 +42,16 @@ describe("weft run", function()
     assert.equal(0, status)
   end)
 
+  it("leaves a default world alone that the script has closed", function()
+    local status, text = runScript [[
+      local world = require("weft").default()
+      print(world:run { ticks = 3, speed = "max" })
+      world:close()
+    ]]
+    assert.equal("3\n", text)
+    assert.equal(0, status)
+  end)
+
   it("takes options in front of the script, with = too", function()
     local path = script [[
       local world = require("weft").default()

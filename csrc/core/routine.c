@@ -139,6 +139,9 @@ weft_status weft_routine_start(weft_world *world, weft_body body, void *arg, wef
   weft_routine *routine = weft__routine_of(task);
   routine->body = body;
   routine->arg = arg;
+  routine->fiber = NULL;
+  uint64_t *record = weft_routine_record(routine);
+  for (size_t i = 0; i < world->record_words; i++) record[i] = 0;
   if (out) *out = weft__sched_handle(&world->sched, task);
   return WEFT_OK;
 }
@@ -278,6 +281,11 @@ weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle han
 weft_status weft_woken(const weft_routine *self)
 {
   return self->task.wake;
+}
+
+weft_state weft_joined(const weft_routine *self)
+{
+  return (weft_state)self->task.joined;
 }
 
 int64_t weft_slept(const weft_world *world, const weft_routine *self)

@@ -5,7 +5,6 @@
 #include "core/sched.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "platform/platform.h"
 #include "platform/system.h"
@@ -123,7 +122,6 @@ weft__task *weft__sched_start(weft__sched *sched)
     return NULL;
   }
   weft__task *task = weft__sched_at(sched, slot);
-  memset(task + 1, 0, sched->stride - sizeof *task);
   *task = (weft__task){
       .slot = slot,
       .generation = task->generation + 1,
@@ -230,8 +228,11 @@ static weft__task *take_from_cancel_lane(weft__sched *sched)
 void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
 {
   WEFT_ASSERT(task->alive && task->place == WEFT_PLACE_NONE);
-  while (task->joiners != WEFT_NO_SLOT)
-    make_ready(sched, weft__sched_at(sched, task->joiners), WEFT_OK);
+  while (task->joiners != WEFT_NO_SLOT) {
+    weft__task *joiner = weft__sched_at(sched, task->joiners);
+    joiner->joined = (uint8_t)state;
+    make_ready(sched, joiner, WEFT_OK);
+  }
   task->state = (uint8_t)state;
   task->alive = false;
   sched->active--;

@@ -43,6 +43,7 @@ typedef struct weft__task {
   bool unstarted;        /* never resumed */
   bool on_real_time;     /* the clock of `since` */
   bool alive;
+  uint8_t joined;        /* weft_state with which the task it last joined has ended */
 } weft__task;
 
 typedef struct weft__sched weft__sched;
@@ -108,7 +109,7 @@ weft_handle weft__sched_handle(const weft__sched *sched, const weft__task *task)
 /* The task of a handle, alive or finished; NULL once the slot was reused. */
 weft__task *weft__sched_find(const weft__sched *sched, weft_handle handle);
 
-/* Takes a slot and queues it; the bytes behind the task are zeroed. NULL at capacity. */
+/* Takes a slot and queues it; the bytes behind the task are left as they are. NULL at capacity. */
 weft__task *weft__sched_start(weft__sched *sched);
 
 /* The running task has ended; wakes its joiners and frees the slot. */

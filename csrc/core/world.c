@@ -76,7 +76,8 @@ static void describe_running(void *host, char *text, size_t size)
 /* Scheduler, stacks and runner for `config`; the rest of the world is not touched. */
 static weft_status build(weft_world *world, const weft_world_config *config)
 {
-  size_t stride = sizeof(weft_routine) + ((config->record_bytes + 7) & ~(size_t)7);
+  size_t record_words = (config->record_bytes + 7) / 8;
+  size_t stride = sizeof(weft_routine) + record_words * 8;
   uint8_t tag = take_tag();
   weft_status status = weft__sched_init(&world->sched, &weft__routine_ops, config->capacity,
                                         stride, config->resumes_per_tick, tag);
@@ -87,6 +88,7 @@ static weft_status build(weft_world *world, const weft_world_config *config)
   if (status) goto delete_pool;
   weft__fiber_pool_describe(world->pool, describe_running, world);
   world->spare = NULL;
+  world->record_words = record_words;
   world->config = *config;
   return WEFT_OK;
 

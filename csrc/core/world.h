@@ -24,6 +24,7 @@ struct weft_world {
   weft_fiber_pool *pool;
   weft_fiber *runner; /* runs the passes; whoever waits on its stack keeps it */
   weft_fiber *spare;  /* the next runner, made before the runner may be left; or NULL */
+  size_t record_words; /* of the host's record in each slot */
   bool pass_done;
   uint32_t pinned;
   double time_scale;

@@ -364,6 +364,10 @@ weft_status weft_park(weft_world *world, weft_routine *self);
 /* How the last wait ended: WEFT_OK, WEFT_TIMEOUT, WEFT_CANCELLED. */
 weft_status weft_woken(const weft_routine *self);
 
+/* How the routine that the last join waited for has ended; it is known also when the slot of that
+   routine has been reused since. */
+weft_state weft_joined(const weft_routine *self);
+
 /* Nanoseconds the last wait took, on the clock it waited on. */
 int64_t weft_slept(const weft_world *world, const weft_routine *self);
 

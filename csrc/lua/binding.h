@@ -102,7 +102,7 @@ enum outcome { OUTCOME_NONE, OUTCOME_COMPLETED, OUTCOME_CANCELLED, OUTCOME_FAILE
 typedef struct handle {
   weft_handle id;
   uint32_t serial; /* of the realm */
-  uint8_t state;   /* weft_state once it is final, else 0 */
+  uint8_t state;   /* weft_state it ended with, if it left something here, else 0 */
   uint8_t shape;   /* enum shape of the user value */
 } handle;
 
@@ -112,6 +112,8 @@ enum shape { SHAPE_NOTHING, SHAPE_VALUE, SHAPE_LIST, SHAPE_ERROR };
 #define binding_universe(L) ((universe *)lua_touserdata((L), lua_upvalueindex(1)))
 /* Sets functions into the table on top; each gets the universe as its upvalue. */
 void binding_functions(lua_State *L, const luaL_Reg *list);
+/* The same with the handles' metatable as the second, for functions that start routines. */
+void binding_starters(lua_State *L, const luaL_Reg *list);
 void binding_push_universe(lua_State *L);
 /* The calling world, else the default one, which is made if need be. */
 realm *binding_realm_here(lua_State *L);
@@ -163,15 +165,14 @@ void waits_open(lua_State *L);
 /* --- handle.c --- */
 void handle_open(lua_State *L); /* -> metatable */
 handle *handle_check(lua_State *L, int index, const char *who);
-handle *handle_new(lua_State *L, realm *R); /* -> handle */
-void handle_bind(lua_State *L, realm *R, weft_handle id, uint32_t slot); /* handle -> handle */
+/* -> handle, not yet of a routine; its metatable is upvalue 2 of the function that calls */
+handle *handle_new(lua_State *L, realm *R);
+void handle_bind(lua_State *L, realm *R, handle *h, weft_handle id, uint32_t slot); /* handle -> handle */
 handle *handle_peek(realm *R, uint32_t slot); /* -> handle on the store, or NULL and nothing */
 void handle_of(lua_State *L, realm *R, const weft_routine *routine); /* -> handle; may throw */
-/* The object learns the final state. */
-void handle_finish(realm *R, const weft_routine *self, weft_state state);
 void handle_complete(realm *R, weft_routine *self, lua_State *from, int count); /* values -> */
 void handle_fail(realm *R, weft_routine *self, lua_State *from, lua_State *traced); /* error -> */
-int handle_push_result(lua_State *L, int index, const handle *h);
+int handle_push_result(lua_State *L, int index, const handle *h, weft_state state);
 realm *handle_realm(const universe *U, const handle *h);
 weft_state handle_state(const universe *U, const handle *h);
 

@@ -30,9 +30,9 @@ static inline int compat_yielded(lua_State *co, int nresults)
   return nresults;
 }
 
-static inline void compat_new_object(lua_State *L, size_t size) /* -> userdata */
+static inline void *compat_new_object(lua_State *L, size_t size) /* -> userdata */
 {
-  lua_newuserdatauv(L, size, 1);
+  return lua_newuserdatauv(L, size, 1);
 }
 
 static inline void compat_set_value(lua_State *L, int index) /* value -> */
@@ -72,9 +72,10 @@ static inline void compat_set_bottom(lua_State *co)
 }
 
 /* How the function ended: LUA_OK with `*count` results on top, or an error on top. */
-static inline int compat_outcome(lua_State *co, int status, int *count)
+static inline int compat_outcome(lua_State *co, int status, int nresults, int *count)
 {
-  if (status == LUA_OK) *count = lua_gettop(co) - 1;
+  (void)co;
+  *count = nresults - 1; /* the guard stands under them */
   return status;
 }
 
@@ -141,9 +142,9 @@ static inline int compat_yielded(lua_State *co, int nresults)
   return lua_gettop(co);
 }
 
-static inline void compat_new_object(lua_State *L, size_t size)
+static inline void *compat_new_object(lua_State *L, size_t size)
 {
-  lua_newuserdata(L, size);
+  return lua_newuserdata(L, size);
 }
 
 /* Only a table can stand beside a userdata here. */
@@ -177,8 +178,9 @@ static inline void compat_set_bottom(lua_State *co)
   (void)co;
 }
 
-static inline int compat_outcome(lua_State *co, int status, int *count)
+static inline int compat_outcome(lua_State *co, int status, int nresults, int *count)
 {
+  (void)nresults;
   if (status != LUA_OK) return status;
   if (!lua_toboolean(co, 1)) return LUA_ERRRUN;
   *count = lua_gettop(co) - 1;

@@ -27,6 +27,20 @@ void binding_functions(lua_State *L, const luaL_Reg *list)
   }
 }
 
+void binding_starters(lua_State *L, const luaL_Reg *list)
+{
+  for (; list->name; list++) {
+    binding_push_universe(L);
+    const universe *U = lua_touserdata(L, -1);
+    lua_pushlightuserdata(L, (void *)&U->handle_meta);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_rawgeti(L, -1, STORE_HANDLE_META);
+    lua_remove(L, -2);
+    lua_pushcclosure(L, list->func, 2);
+    lua_setfield(L, -2, list->name);
+  }
+}
+
 void *binding_alloc(lua_State *L, void *block, size_t old_size, size_t size)
 {
   void *ud;

@@ -33,18 +33,16 @@ handle *handle_check(lua_State *L, int index, const char *who)
 
 handle *handle_new(lua_State *L, realm *R)
 {
-  compat_new_object(L, sizeof(handle));
-  handle *h = lua_touserdata(L, -1);
+  handle *h = compat_new_object(L, sizeof *h);
   *h = (handle){.serial = R->serial};
-  lua_pushvalue(R->store, STORE_HANDLE_META);
-  lua_xmove(R->store, L, 1);
+  lua_pushvalue(L, lua_upvalueindex(2));
   lua_setmetatable(L, -2);
   return h;
 }
 
-void handle_bind(lua_State *L, realm *R, weft_handle id, uint32_t slot)
+/* The weak table has a place for each slot: this needs no memory. */
+void handle_bind(lua_State *L, realm *R, handle *h, weft_handle id, uint32_t slot)
 {
-  handle *h = lua_touserdata(L, -1);
   h->id = id;
   lua_pushvalue(L, -1);
   lua_xmove(L, R->store, 1);
@@ -74,17 +72,13 @@ void handle_of(lua_State *L, realm *R, const weft_routine *routine)
     lua_xmove(R->store, L, 1);
     return;
   }
-  handle_new(L, R);
-  handle_bind(L, R, weft_routine_handle(R->world, routine),
+  handle *h = compat_new_object(L, sizeof *h);
+  *h = (handle){.serial = R->serial};
+  lua_pushvalue(R->store, STORE_HANDLE_META);
+  lua_xmove(R->store, L, 1);
+  lua_setmetatable(L, -2);
+  handle_bind(L, R, h, weft_routine_handle(R->world, routine),
               weft_routine_slot(R->world, routine));
-}
-
-void handle_finish(realm *R, const weft_routine *self, weft_state state)
-{
-  handle *h = peek_own(R, self);
-  if (!h) return;
-  h->state = (uint8_t)state;
-  lua_pop(R->store, 1);
 }
 
 realm *handle_realm(const universe *U, const handle *h)
@@ -136,6 +130,7 @@ void handle_complete(realm *R, weft_routine *self, lua_State *from, int count)
     compat_set_value(R->store, -2);
     lua_pop(R->store, 1);
     h->shape = SHAPE_VALUE;
+    h->state = WEFT_STATE_COMPLETED;
     return;
   }
   lua_xmove(R->store, helper, 1);
@@ -144,6 +139,7 @@ void handle_complete(realm *R, weft_routine *self, lua_State *from, int count)
     lua_xmove(from, helper, count);
     if (binding_protect(R, store_list, NULL, count + 1, 0) == LUA_OK) {
       h->shape = SHAPE_LIST;
+      h->state = WEFT_STATE_COMPLETED;
       return;
     }
   } else {
@@ -179,6 +175,7 @@ static int store_error(lua_State *L, void *context)
   h->shape = SHAPE_ERROR;
   /* Kept from the collector until it has been reported. */
   record *rec = weft_routine_record(f->routine);
+  h->state = rec->outcome == OUTCOME_FAILED ? WEFT_STATE_FAILED : WEFT_STATE_CANCELLED;
   if (!rec->recorded) {
     uint32_t cell = values_put(f->realm, L, 2);
     f->realm->values.next[cell] = rec->cells;
@@ -203,12 +200,12 @@ static void push_cancelled(lua_State *L)
   lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
-/* What join gives: true and results, or false and the error. */
-int handle_push_result(lua_State *L, int index, const handle *h)
+/* What join gives of a routine that ended in `state`: true and results, or false and the error. */
+int handle_push_result(lua_State *L, int index, const handle *h, weft_state state)
 {
   luaL_checkstack(L, 4, "results");
-  lua_pushboolean(L, h->state == WEFT_STATE_COMPLETED);
-  if (h->state == WEFT_STATE_CANCELLED) {
+  lua_pushboolean(L, state == WEFT_STATE_COMPLETED);
+  if (state == WEFT_STATE_CANCELLED) {
     push_cancelled(L);
     return 2;
   }
@@ -232,7 +229,7 @@ int handle_push_result(lua_State *L, int index, const handle *h)
   }
   default: break;
   }
-  if (h->state != WEFT_STATE_FAILED) return 1;
+  if (state != WEFT_STATE_FAILED) return 1;
   lua_pushliteral(L, "not enough memory");
   return 2;
 }
@@ -276,11 +273,14 @@ static int handle_status(lua_State *L)
 static int handle_error(lua_State *L)
 {
   const handle *h = handle_check(L, 1, "handle:error");
-  if (h->state == WEFT_STATE_CANCELLED) {
+  weft_state state = handle_state(binding_universe(L), h);
+  if (state == WEFT_STATE_EXPIRED && h->state) state = (weft_state)h->state;
+  if (state == WEFT_STATE_CANCELLED) {
     push_cancelled(L);
     return 1;
   }
-  if (h->state != WEFT_STATE_FAILED) return 0;
+  lua_pushnil(L);
+  if (state != WEFT_STATE_FAILED) return 1;
   if (h->shape != SHAPE_ERROR) {
     lua_pushliteral(L, "not enough memory");
     return 1;

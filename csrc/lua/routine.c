@@ -16,11 +16,6 @@ static record *record_of(const weft_routine *routine)
 
 /* --- Starting ------------------------------------------------------------------------------ */
 
-static const char *refusal(const realm *R)
-{
-  return !R->world || R->closing ? "closed" : NULL;
-}
-
 static int refuse(lua_State *L, const char *reason)
 {
   lua_pushnil(L);
@@ -32,11 +27,11 @@ int routine_start(lua_State *L, realm *R, int first, const char *who)
 {
   if (!lua_isfunction(L, first))
     return binding_misuse(L, "%s: a function expected, got %s", who, binding_got(L, first));
-  if (refusal(R)) return refuse(L, refusal(R));
+  if (!R->world || R->closing) return refuse(L, "closed");
   int last = lua_gettop(L);
   weft_handle id;
   values_reserve(L, R, (uint32_t)(last - first + 1));
-  handle_new(L, R);
+  handle *h = handle_new(L, R);
   weft_status status = weft_routine_start(R->world, routine_body, R, &id);
   if (status == WEFT_FULL) return refuse(L, "capacity");
   if (status) return binding_misuse(L, "%s: %s", who, weft_status_text(status));
@@ -50,7 +45,7 @@ int routine_start(lua_State *L, realm *R, int first, const char *who)
   }
   rec->cells = chain;
   rec->number = (uint32_t)(last - first + 1);
-  handle_bind(L, R, id, weft_routine_slot(R->world, routine));
+  handle_bind(L, R, h, id, weft_routine_slot(R->world, routine));
   return 1;
 }
 
@@ -65,7 +60,8 @@ static int api_start(lua_State *L)
 static int enter(realm *R, record *rec, uint32_t cell, uint32_t count, int *nresults)
 {
   lua_State *co = rec->thread;
-  if (!lua_checkstack(co, (int)count + LUA_MINSTACK)) {
+  bool room = count < LUA_MINSTACK / 2 || lua_checkstack(co, (int)count + LUA_MINSTACK);
+  if (!room) {
     values_drop(R, cell);
     lua_pushnil(co);
     return LUA_ERRMEM;
@@ -156,7 +152,7 @@ static void ended_well(realm *R, weft_routine *self, record *rec, int count)
   lua_State *co = rec->thread;
   if (!rec->in_defer) {
     rec->outcome = OUTCOME_COMPLETED;
-    handle_complete(R, self, co, count);
+    if (count > 0) handle_complete(R, self, co, count);
   }
   lua_settop(co, 0);
 }
@@ -274,7 +270,7 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
       if (yielded(R, self, rec, nresults) == WEFT_PARKED) return WEFT_PARKED;
       end_by_force(R, self, rec, rec->must_close ? forced_text : forced_yield_text);
     } else if (rec->thread) {
-      if (compat_outcome(rec->thread, status, &count) == LUA_OK)
+      if (compat_outcome(rec->thread, status, nresults, &count) == LUA_OK)
         ended_well(R, self, rec, count);
       else
         ended_badly(R, self, rec);
@@ -354,14 +350,12 @@ void routine_dropped(void *host, weft_routine *self)
   realm *R = host;
   record *rec = record_of(self);
   values_drop(R, rec->cells);
-  handle_finish(R, self, WEFT_STATE_CANCELLED);
 }
 
 void routine_ended(void *host, weft_routine *self, bool joined)
 {
   realm *R = host;
   record *rec = record_of(self);
-  handle_finish(R, self, weft_routine_state_of(self));
   threads_give(R, rec, true);
   bool failed = rec->outcome == OUTCOME_FAILED;
   if (rec->forced || (failed && !joined)) report_routine(R, rec);
@@ -382,9 +376,9 @@ static void wake_owner_of(const realm *R, const lua_State *co)
    routine waits. Then the routine is woken, to find its coroutine gone and fail with a sentence. */
 static int guard_close(lua_State *L)
 {
+  const weft_routine *self = weft_self();
+  if (self && weft_routine_body(self) == routine_body && record_of(self)->thread == L) return 0;
   const universe *U = binding_universe(L);
-  const weft_routine *self = binding_self(U);
-  if (self && record_of(self)->thread == L) return 0;
   for (const realm *R = U->realms; R; R = R->next) wake_owner_of(R, L);
   return 0;
 }
@@ -476,13 +470,15 @@ static int api_pcall(lua_State *L)
   return pcall_end(L, compat_pcall(L, lua_gettop(L) - 2, pcall_end), 0);
 }
 
+static const luaL_Reg starters[] = {{"start", api_start}, {NULL, NULL}};
 static const luaL_Reg functions[] = {
-    {"start", api_start}, {"defer", api_defer}, {"self", api_self}, {"world", api_world},
+    {"defer", api_defer}, {"self", api_self}, {"world", api_world},
     {"isCancelled", api_is_cancelled}, {"pcall", api_pcall}, {NULL, NULL}};
 
 void routine_open(lua_State *L)
 {
   lua_newtable(L);
   binding_functions(L, functions);
+  binding_starters(L, starters);
   lua_setfield(L, -2, "routine");
 }

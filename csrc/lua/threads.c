@@ -42,18 +42,12 @@ static int make_thread(lua_State *L, void *context)
   return 0;
 }
 
-/* A script may have kept the thread of a routine that ended, and done with it what it liked. */
-static bool is_clean(lua_State *thread)
-{
-  return lua_status(thread) == LUA_OK && lua_gettop(thread) == 0;
-}
-
 bool threads_take(realm *R, record *rec)
 {
   threads *t = &R->threads;
   bool idle = t->idle_count > 0;
   uint32_t number = idle ? t->idle[t->idle_count - 1] : t->count;
-  if (!idle || !t->of[number] || !is_clean(t->of[number])) {
+  if (!idle || !t->of[number]) {
     lua_pushvalue(R->store, STORE_THREADS);
     lua_xmove(R->store, R->universe->helper, 1);
     if (binding_protect(R, make_thread, R, 1, 0) != LUA_OK) return false;

@@ -72,7 +72,7 @@ static RARE int end_other_wait(lua_State *L, const weft_routine *self)
   if (woken == WEFT_CANCELLED) return raise_cancelled(L, realm_of(self));
   if (COMPAT_TOKENS) return push_token(L, realm_of(self), self, woken);
   if (woken == WEFT_TIMEOUT) return refuse(L, "timeout");
-  return handle_push_result(L, 1, lua_touserdata(L, 1));
+  return handle_push_result(L, 1, lua_touserdata(L, 1), weft_joined(self));
 }
 
 static inline int end_wait(lua_State *L, const weft_routine *self, enum kind kind)
@@ -212,15 +212,16 @@ static HOT int api_next_tick(lua_State *L)
 /* --- Join ---------------------------------------------------------------------------------- */
 
 /* Nothing to wait for: a result, or that the handle expired. */
-static int join_at_once(lua_State *L, universe *U, const handle *h, bool expired)
+static int join_at_once(lua_State *L, universe *U, const handle *h, weft_state state)
 {
+  bool expired = state == WEFT_STATE_EXPIRED;
   if (COMPAT_TOKENS) {
     lua_pushlightuserdata(L, WAKE_TOKEN(U));
     lua_pushboolean(L, 1);
     if (!expired) lua_pushnumber(L, 0), lua_replace(L, -2);
     return 2;
   }
-  return expired ? refuse(L, "expired") : handle_push_result(L, 1, h);
+  return expired ? refuse(L, "expired") : handle_push_result(L, 1, h, state);
 }
 
 static int api_join(lua_State *L)
@@ -234,19 +235,21 @@ static int api_join(lua_State *L)
   weft_routine *self = find_waiter(L, &compact, "routine.join");
   lua_settop(L, 2);
   weft_state state = handle_state(U, h);
-  if (state == WEFT_STATE_EXPIRED || h->state)
-    return join_at_once(L, U, h, state == WEFT_STATE_EXPIRED);
+  if (state >= WEFT_STATE_COMPLETED) return join_at_once(L, U, h, state);
   if (handle_realm(U, h) != realm_of(self))
     return binding_misuse(L, "routine.join: the routine is of another world, which does not run now");
   weft_status armed = weft_arm_join(realm_of(self)->world, self, h->id, timeout, &done);
-  if (done) return join_at_once(L, U, h, false);
+  if (done) return join_at_once(L, U, h, handle_state(U, h));
   return leave(L, self, compact, armed, KIND_JOIN, "routine.join");
 }
 
 /* handle -> what join gives of a routine that has ended; for waits.lua */
 static int api_result(lua_State *L)
 {
-  return handle_push_result(L, 1, handle_check(L, 1, "routine.join"));
+  const handle *h = handle_check(L, 1, "routine.join");
+  weft_state state = handle_state(binding_universe(L), h);
+  if (state == WEFT_STATE_EXPIRED && weft_self()) state = weft_joined(weft_self());
+  return handle_push_result(L, 1, h, state);
 }
 
 /* A script sets a debug hook; for waits.lua */

@@ -21,15 +21,13 @@ static realm *check_open(lua_State *L, int index, const char *who)
   return R;
 }
 
+/* A world's userdata is the realm, and living realms are few: its address tells it. */
 realm *world_check(lua_State *L, int index, const char *who)
 {
   const universe *U = binding_universe(L);
-  realm *R = lua_touserdata(L, index);
-  if (R && lua_getmetatable(L, index)) {
-    bool ours = lua_topointer(L, -1) == U->world_meta;
-    lua_pop(L, 1);
-    if (ours) return R;
-  }
+  const void *address = lua_touserdata(L, index);
+  for (realm *R = U->realms; R; R = R->next)
+    if (R == address) return R;
   binding_misuse(L, "%s: a world expected, got %s; call it as world:method(...)", who,
                  binding_got(L, index));
   return NULL;
@@ -458,8 +456,8 @@ static int api_refusal(lua_State *L)
 
 /* --- Opening ------------------------------------------------------------------------------- */
 
+static const luaL_Reg starters[] = {{"start", api_start}, {NULL, NULL}};
 static const luaL_Reg methods[] = {{"tick", api_tick},
-                                   {"start", api_start},
                                    {"on", systems_on},
                                    {"post", systems_post},
                                    {"pause", api_pause},
@@ -493,6 +491,7 @@ void world_open(lua_State *L)
   binding_push_universe(L);
   lua_newtable(L);
   binding_functions(L, methods);
+  binding_starters(L, starters);
   lua_pushvalue(L, -1);
   lua_setfield(L, -5, "worldMethods");
   lua_pushcclosure(L, world_index, 2);

@@ -179,6 +179,7 @@ local function run(terminal, words)
     world:close()
     leave(isInterrupt(err) and EXIT_INTERRUPTED or EXIT_FAILED)
   end
+  if core.refusal(world) then leave(0) end -- the script ran its world itself, and closed it
   core.catchInterrupt()
   local seen = watchErrors(world)
   ok = runWorld(world, options, terminal)

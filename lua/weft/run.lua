@@ -50,19 +50,21 @@ end
 
 -- Returns a function that waits for the next tick and returns its dt. Ticks stay on the grid
 -- start + n * period, so lateness of one never adds to the next; a tick that comes late gets the
--- time that really passed, and the turns it missed are not made up for.
+-- time that really passed, and the turns it missed are not made up for. A thousandth of a period
+-- before a turn counts as that turn, so that rounding makes no tick of no length.
 local function realPacer(period, beforeSleep, afterSleep)
   local longest = math.max(LONGEST_DT, period)
-  local last = core.clock()
-  local due = last + period
+  local start, turn = core.clock(), 0
+  local last = start
   return function()
+    turn = turn + 1
     beforeSleep()
-    core.sleepUntil(due)
+    core.sleepUntil(start + turn * period)
     afterSleep()
     local now = core.clock()
     local dt = now - last
     last = now
-    due = due + period * math.max(1, math.ceil((now - due) / period))
+    turn = math.max(turn, math.floor((now - start) / period + 0.001))
     return math.min(dt, longest)
   end
 end
