@@ -24,14 +24,15 @@ PKG_CONFIG ?= pkg-config
 
 # One optimisation over core and binding: a wait crosses a dozen small functions of theirs.
 CFLAGS_release := -O2 -g -flto=auto -ffat-lto-objects -fno-plt
-CFLAGS_debug := -O0 -g -fno-omit-frame-pointer -DWEFT_DEBUG
-CFLAGS_hard := -O1 -g -fno-omit-frame-pointer -DWEFT_DEBUG -DWEFT_HARD -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
-CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -DWEFT_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=undefined
-CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -DWEFT_DEBUG -fsanitize=thread
+CHECKED := -g -fno-omit-frame-pointer -DWEFT_DEBUG
+CFLAGS_debug := -O0 $(CHECKED)
+CFLAGS_hard := -O1 $(CHECKED) -DWEFT_HARD -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+CFLAGS_asan := -O1 $(CHECKED) -fsanitize=address,undefined -fno-sanitize-recover=undefined
+CFLAGS_tsan := -O1 $(CHECKED) -fsanitize=thread
 LDFLAGS_asan := -fsanitize=address,undefined
 LDFLAGS_tsan := -fsanitize=thread
 
-WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wwrite-strings -Wstrict-prototypes \
+WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes \
   -Wmissing-prototypes -Wold-style-definition -Wundef -Wvla -Werror=implicit-function-declaration \
   -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=return-type -Werror=vla
 ifeq ($(WERROR),1)
@@ -58,8 +59,8 @@ BASE += $(if $(filter ucontext,$(SWITCH)),-DWEFT_SWITCH_UCONTEXT)
 ASM_SRC := $(wildcard csrc/platform/switch_$(SWITCH).S)
 SWITCH_SRC := $(wildcard csrc/platform/switch_$(SWITCH).c)
 
-CORE_SRC := $(filter-out csrc/platform/switch_%,$(wildcard csrc/base/*.c csrc/platform/*.c csrc/core/*.c)) \
-  $(SWITCH_SRC)
+CORE_SRC := $(wildcard csrc/base/*.c csrc/platform/*.c csrc/core/*.c)
+CORE_SRC := $(filter-out csrc/platform/switch_%,$(CORE_SRC)) $(SWITCH_SRC)
 CORE_OBJ := $(CORE_SRC:%.c=$(B)/obj/%.o) $(ASM_SRC:%.S=$(B)/obj/%.o)
 BIND_SRC := $(wildcard csrc/lua/*.c)
 BIND_OBJ_54 := $(BIND_SRC:%.c=$(B)/obj/lua5.4/%.o)
@@ -157,7 +158,8 @@ setup:
 PREFIX ?= /usr/local
 HOME_DIR = $(DESTDIR)$(PREFIX)/lib/weft
 install: all
-	install -d $(HOME_DIR)/scripts $(HOME_DIR)/lua/weft $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include
+	install -d $(HOME_DIR)/scripts $(HOME_DIR)/lua/weft
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include
 	install scripts/weft $(HOME_DIR)/scripts/weft
 	install -m 644 lua/weft/*.lua $(HOME_DIR)/lua/weft/
 	install -D -m 644 $(MODULE_54) $(HOME_DIR)/build/release/lua5.4/weft/core.so
@@ -169,7 +171,7 @@ install: all
 clean:
 	rm -rf build
 
-FORMATTED = $(wildcard csrc/*/*.[ch] spec/c/*.[ch] spec/c/support/*.[ch] bench/c/*.[ch] examples/*.c)
+FORMATTED = $(wildcard csrc/*/*.[ch] spec/c/*.[ch] spec/c/*/*.[ch] bench/c/*.[ch] examples/*.c)
 format:
 	clang-format -i $(FORMATTED)
 

@@ -19,7 +19,6 @@ typedef struct realm realm;
 /* What stands where on the stack of a realm's store. */
 enum {
   STORE_VALUES = 1, /* value cells (values.c) */
-  STORE_THREADS,    /* coroutines by number + 1 (threads.c) */
   STORE_HANDLES,    /* weak: handle objects by slot + 1 (handle.c) */
   STORE_WORLD,      /* weak: the world's userdata at 1 */
   STORE_SYSTEMS,    /* a list of subscriptions per phase */
@@ -40,11 +39,15 @@ typedef struct values {
   uint32_t free, count, size, used;
 } values;
 
-/* Coroutines that routines run on; reused, the one that ended last first. */
+/* Coroutines that nobody runs on, for routines to come; the one that ended last comes first. */
+typedef struct idle_thread {
+  lua_State *thread;
+  uint32_t cell; /* that keeps it alive */
+} idle_thread;
+
 typedef struct threads {
-  lua_State **of; /* by number; NULL when it was thrown away */
-  uint32_t *idle; /* numbers of those that nobody runs on */
-  uint32_t count, idle_count, size;
+  idle_thread *idle;
+  uint32_t count, size;
 } threads;
 
 struct realm {
@@ -81,7 +84,7 @@ struct universe {
 /* How a routine stands and how it is going to end. In its slot, so it is kept small. */
 typedef struct record {
   lua_State *thread; /* the coroutine it runs on; NULL before its first resume */
-  uint32_t number;   /* of the coroutine; how many cells, before its first resume */
+  uint32_t number;   /* the cell that keeps it; before its first resume: how many cells */
   uint32_t cells;    /* function and arguments before its first resume; then, if it failed, its
                         handle until that is reported; then why it was asked to stop */
   uint32_t defers;   /* cells: the latest first */

@@ -17,64 +17,48 @@
 bool threads_init(lua_State *L, threads *t, uint32_t size)
 {
   *t = (threads){.size = size};
-  t->of = binding_alloc(L, NULL, 0, size * sizeof *t->of);
   t->idle = binding_alloc(L, NULL, 0, size * sizeof *t->idle);
-  if (t->of && t->idle) return true;
-  threads_fini(L, t);
-  return false;
+  return t->idle != NULL;
 }
 
 void threads_fini(lua_State *L, threads *t)
 {
-  if (t->of) binding_alloc(L, t->of, t->size * sizeof *t->of, 0);
   if (t->idle) binding_alloc(L, t->idle, t->size * sizeof *t->idle, 0);
   *t = (threads){0};
 }
 
-/* thread table -> ; makes the coroutine of a number */
+/* -> ; a new coroutine, kept alive by a cell */
 static int make_thread(lua_State *L, void *context)
 {
-  threads *t = &((realm *)context)->threads;
-  uint32_t number = t->idle_count > 0 ? t->idle[t->idle_count - 1] : t->count;
+  realm *R = context;
+  threads *t = &R->threads;
+  values_reserve(L, R, 1);
   lua_State *thread = lua_newthread(L);
-  lua_rawseti(L, 1, (int)number + 1);
-  t->of[number] = thread;
+  t->idle[t->count++] = (idle_thread){thread, values_put(R, L, -1)};
   return 0;
 }
 
 bool threads_take(realm *R, record *rec)
 {
   threads *t = &R->threads;
-  bool idle = t->idle_count > 0;
-  uint32_t number = idle ? t->idle[t->idle_count - 1] : t->count;
-  if (!idle || !t->of[number]) {
-    lua_pushvalue(R->store, STORE_THREADS);
-    lua_xmove(R->store, R->universe->helper, 1);
-    if (binding_protect(R, make_thread, R, 1, 0) != LUA_OK) return false;
-  }
-  if (idle)
-    t->idle_count--;
-  else
-    t->count++;
-  rec->thread = t->of[number];
-  rec->number = number;
+  if (t->count == 0 && binding_protect(R, make_thread, R, 0, 0) != LUA_OK) return false;
+  idle_thread taken = t->idle[--t->count];
+  rec->thread = taken.thread;
+  rec->number = taken.cell;
+  /* A script may have kept the coroutine, which looked dead to it, and set a hook. */
+  compat_clear_hook(taken.thread);
   return true;
 }
 
 void threads_give(realm *R, record *rec, bool reusable)
 {
   threads *t = &R->threads;
-  uint32_t number = rec->number;
   if (!rec->thread) return;
-  if (reusable) {
-    compat_clear_hook(rec->thread);
-  } else {
-    lua_pushboolean(R->store, 0);
-    lua_rawseti(R->store, STORE_THREADS, (int)number + 1);
-    t->of[number] = NULL;
-  }
+  if (reusable)
+    t->idle[t->count++] = (idle_thread){rec->thread, rec->number};
+  else
+    values_drop(R, rec->number);
   rec->thread = NULL;
-  t->idle[t->idle_count++] = number;
 }
 
 /* --- The donor ----------------------------------------------------------------------------- */

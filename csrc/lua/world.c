@@ -61,9 +61,7 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
 {
   lua_State *store = lua_newthread(L);
   luaL_checkstack(store, STORE_TOP + LUA_MINSTACK, NULL);
-  lua_newtable(L);
-  to_store(L, store);
-  lua_createtable(L, (int)capacity, 0);
+  lua_createtable(L, (int)capacity, 0); /* cells: one a routine is what most worlds need */
   to_store(L, store);
   push_weak(L, (int)capacity, "v");
   to_store(L, store);
@@ -88,11 +86,11 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   return store;
 }
 
-/* The donor that a stack of that size needs. */
-static void set_donor(lua_State *L, realm *R)
+/* donor or nil -> */
+static void set_donor(lua_State *L, realm *R, lua_State *donor)
 {
-  R->donor = threads_push_donor(L, R->config.stack_bytes);
-  lua_xmove(L, R->store, 1);
+  R->donor = donor;
+  to_store(L, R->store);
   lua_replace(R->store, STORE_DONOR);
 }
 
@@ -132,7 +130,7 @@ static int api_new(lua_State *L)
   lua_pushvalue(L, 2);
   lua_xmove(L, R->store, 1);
   lua_rawseti(R->store, STORE_WORLD, 1);
-  set_donor(L, R);
+  set_donor(L, R, threads_push_donor(L, R->config.stack_bytes));
   weft_status status = make_parts(L, R);
   if (status) {
     free_parts(L, R);
@@ -237,21 +235,17 @@ static int api_set_time_scale(lua_State *L)
   return 0;
 }
 
-/* The tables of the store that are as large as the world. */
-static void resize_store(lua_State *L, realm *R)
+/* Gives up the coroutines that were kept for routines to come. */
+static void drop_idle_threads(lua_State *L, realm *R)
 {
-  push_weak(L, (int)R->config.capacity, "v");
-  to_store(L, R->store);
-  lua_replace(R->store, STORE_HANDLES);
-  lua_createtable(L, (int)R->config.capacity, 0);
-  to_store(L, R->store);
-  lua_replace(R->store, STORE_THREADS);
+  for (uint32_t i = 0; i < R->threads.count; i++) values_drop(R, R->threads.idle[i].cell);
+  threads_fini(L, &R->threads);
 }
 
 static int api_configure(lua_State *L)
 {
   realm *R = check_open(L, 1, "world:configure");
-  realm old = *R;
+  double fixed_step = R->fixed_step;
   weft_world_config config;
   threads fresh;
   if (!lua_istable(L, 2))
@@ -260,20 +254,24 @@ static int api_configure(lua_State *L)
   if (weft_world_ticking())
     return binding_misuse(L, "world:configure: not allowed inside a tick");
   config_read(L, 2, "world:configure", R, &config);
+  /* What may throw comes first, so that nothing is half done. */
+  push_weak(L, (int)config.capacity, "v");
+  lua_State *donor = threads_push_donor(L, config.stack_bytes);
   if (!threads_init(L, &fresh, config.capacity + 1))
     return failed_to(L, "world:configure", WEFT_NOMEM);
   weft_status status = weft_world_configure(R->world, &config);
   if (status) {
     threads_fini(L, &fresh);
-    R->fixed_step = old.fixed_step;
+    R->fixed_step = fixed_step;
     return failed_to(L, "world:configure", status);
   }
-  threads_fini(L, &R->threads);
+  drop_idle_threads(L, R);
   R->threads = fresh;
   R->config = config;
   R->serial = ++R->universe->next_serial;
-  resize_store(L, R);
-  set_donor(L, R);
+  set_donor(L, R, donor);
+  to_store(L, R->store);
+  lua_replace(R->store, STORE_HANDLES);
   return 0;
 }
 
