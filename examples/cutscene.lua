@@ -6,8 +6,8 @@
 local weft = require "weft"
 local routine = require "weft.routine"
 
-local function note(text, ...)
-  print(("%4.1f s  " .. text):format(weft.default().simTime, ...))
+local function note(...)
+  print(("%.1f s"):format(weft.default().simTime), ...)
 end
 
 -- --- Cast and stage -------------------------------------------------------------------------
@@ -15,35 +15,38 @@ end
 local actor = {}
 actor.__index = actor
 
--- Letter by letter, from inside gsub: the routine waits there.
+-- A letter at a time: the routine waits inside gsub.
 function actor:say(text)
-  local begun = weft.default().simTime
   text:gsub(".", function() routine.wait(0.04) end)
-  note("%s (for %.0f s): %s", self.name, weft.default().simTime - begun, text)
+  note(self.name, text)
 end
 
 function actor:walkTo(place)
-  note("%s sets out for %s", self.name, place)
+  note(self.name, "(sets out for " .. place .. ")")
   routine.wait(2.5)
-  note("%s is at %s", self.name, place)
+  note(self.name, "(is at " .. place .. ")")
 end
 
 local function rain()
-  routine.defer(function() note "the rain stops" end)
+  routine.defer(function() note("rain", "(stops)") end)
   while true do
-    note "rain"
-    routine.wait(1)
+    note("rain", "(drums on the shields)")
+    routine.wait(2)
   end
 end
 
-local hud = { hide = function() note "the screen is bare" end, show = function() note "score and map are back" end }
-local guard, hero = setmetatable({ name = "guard" }, actor), setmetatable({ name = "hero" }, actor)
+local hud = {}
+function hud.hide() note("hud", "(hides score and map)") end
+function hud.show() note("hud", "(shows them again)") end
+
+local guard = setmetatable({ name = "guard" }, actor)
+local hero = setmetatable({ name = "hero" }, actor)
 
 -- --- The scene ------------------------------------------------------------------------------
 
 local function atTheGate()
-  hud:hide()
-  routine.defer(function() hud:show() end) -- however the scene ends
+  hud.hide()
+  routine.defer(hud.show) -- however the scene ends
   local weather = routine.start(rain)
   guard:say "Halt! Who goes there?"
   routine.wait(0.5)
@@ -57,3 +60,14 @@ end
 routine.start(atTheGate)
 
 -- Output:
+-- 0.0 s	hud	(hides score and map)
+-- 0.0 s	rain	(drums on the shields)
+-- 1.1 s	guard	Halt! Who goes there?
+-- 1.6 s	hero	(sets out for the gate)
+-- 2.0 s	rain	(drums on the shields)
+-- 2.8 s	hero	A friend, and a wet one.
+-- 4.0 s	rain	(drums on the shields)
+-- 4.1 s	hero	(is at the gate)
+-- 5.2 s	guard	Then come in out of it.
+-- 5.2 s	hud	(shows them again)
+-- 5.3 s	rain	(stops)

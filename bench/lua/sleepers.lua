@@ -5,9 +5,9 @@
 -- usage: sleepers.lua weft|heap N
 --
 -- The peer is a scheduler written in Lua alone, with every short cut that such a small one can
--- take: plain coroutines that yield their seconds, a binary heap in two arrays, no garbage, and
--- the root replaced in place by the sleeper's next deadline, so that a wake costs one sift and not
--- a pop and a push.
+-- take: plain coroutines that yield their seconds, a heap in two arrays, no garbage, and the root
+-- replaced in place by the sleeper's next deadline, so that a wake costs one sift and not a pop and
+-- a push. Four children to a node beat two by a tenth on Lua 5.4 and are level on LuaJIT.
 --
 -- Deadlines never fall within 60 us of a tick, so that no rounding moves a wake to another tick;
 -- the digest of the wakes of every tick must be the same on both sides.
@@ -44,24 +44,33 @@ function sides.heap()
   local resume = coroutine.resume
   local keys, sleepers, now = {}, {}, 0
 
-  -- The hole at `i` goes down to where `key` belongs among the first n.
-  local function settle(i, key, sleeper)
-    local keys, sleepers, n = keys, sleepers, n -- luacheck: ignore 431
-    local child = i * 2
-    while child < n do
-      local least = keys[child]
-      local right = keys[child + 1]
-      if right < least then child, least = child + 1, right end
-      if key <= least then
-        keys[i], sleepers[i] = key, sleeper
-        return
-      end
-      keys[i], sleepers[i] = least, sleepers[child]
-      i, child = child, child * 2
+  -- The least of the last children, who are fewer than four.
+  local function leastOfFew(first)
+    local least = first
+    for child = first + 1, n do
+      if keys[child] < keys[least] then least = child end
     end
-    if child == n and keys[child] < key then
-      keys[i], sleepers[i] = keys[child], sleepers[child]
-      i = child
+    return least, keys[least]
+  end
+
+  -- The hole at `i` goes down to where `key` belongs.
+  local function settle(i, key, sleeper)
+    local keys, sleepers, last = keys, sleepers, n - 3 -- luacheck: ignore 431
+    local child = i * 4 - 2
+    while child <= n do
+      local least = keys[child]
+      if child <= last then
+        local other, second, third, fourth = child + 2, keys[child + 1], keys[child + 2],
+          keys[child + 3]
+        if second < least then child, least = child + 1, second end
+        if fourth < third then other, third = other + 1, fourth end
+        if third < least then child, least = other, third end
+      else
+        child, least = leastOfFew(child)
+      end
+      if key <= least then break end
+      keys[i], sleepers[i] = least, sleepers[child]
+      i, child = child, child * 4 - 2
     end
     keys[i], sleepers[i] = key, sleeper
   end
@@ -72,7 +81,7 @@ function sides.heap()
     local _, seconds = resume(sleeper, i)
     keys[i], sleepers[i] = seconds, sleeper
   end
-  for i = math.floor(n / 2), 1, -1 do settle(i, keys[i], sleepers[i]) end
+  for i = math.floor((n + 2) / 4), 1, -1 do settle(i, keys[i], sleepers[i]) end
 
   return function()
     now = now + dt

@@ -213,6 +213,21 @@ static void put_in_cancel_lane(weft__sched *sched, weft__task *task)
   sched->cancel_count++;
 }
 
+/* Near its end, mostly: only who was armed just now is taken out again. */
+static void take_out_of_cancel_lane(weft__sched *sched, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task), before = WEFT_NO_SLOT;
+  for (uint32_t at = sched->cancel_first; at != slot; at = weft__sched_at(sched, at)->next)
+    before = at;
+  if (before == WEFT_NO_SLOT)
+    sched->cancel_first = task->next;
+  else
+    weft__sched_at(sched, before)->next = task->next;
+  if (sched->cancel_last == slot) sched->cancel_last = before;
+  task->next = WEFT_NO_SLOT;
+  sched->cancel_count--;
+}
+
 static weft__task *take_from_cancel_lane(weft__sched *sched)
 {
   sched->cancel_pass_left--;
@@ -223,6 +238,12 @@ static weft__task *take_from_cancel_lane(weft__sched *sched)
   task->next = WEFT_NO_SLOT;
   if (task->raises < UINT8_MAX) task->raises++;
   return task;
+}
+
+/* Found again by a wake, a cancel or a pass. Who runs is not, until it arms a wait. */
+static inline bool is_armed(const weft__task *task)
+{
+  return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT;
 }
 
 void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
@@ -248,7 +269,10 @@ void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
 bool weft__sched_wake(weft__sched *sched, weft__task *task)
 {
   if (task->state != WEFT_STATE_SLEEPING) return false;
-  make_ready(sched, task, WEFT_OK);
+  if (task->place == WEFT_PLACE_READY)
+    task->state = WEFT_STATE_QUEUED; /* its turn comes where it stands */
+  else
+    make_ready(sched, task, WEFT_OK);
   return true;
 }
 
@@ -257,7 +281,7 @@ bool weft__sched_cancel(weft__sched *sched, weft__task *task)
   if (!task->alive) return false;
   if (task->cancel) return true;
   task->cancel = true;
-  if (task == sched->running) {
+  if (task == sched->running && !is_armed(task)) {
     task->state = WEFT_STATE_CANCELLING;
     return true;
   }
@@ -367,18 +391,7 @@ weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__tas
 
 void weft__sched_disarm(weft__sched *sched, weft__task *task)
 {
-  /* A task in the cancel lane that could not leave is the last of it: armed just now. */
-  if (task->place == WEFT_PLACE_CANCEL) {
-    uint32_t slot = weft__sched_slot(sched, task), at = sched->cancel_first;
-    if (at == slot) {
-      sched->cancel_first = sched->cancel_last = WEFT_NO_SLOT;
-    } else {
-      while (weft__sched_at(sched, at)->next != slot) at = weft__sched_at(sched, at)->next;
-      weft__sched_at(sched, at)->next = WEFT_NO_SLOT;
-      sched->cancel_last = at;
-    }
-    sched->cancel_count--;
-  }
+  if (task->place == WEFT_PLACE_CANCEL) take_out_of_cancel_lane(sched, task);
   detach(sched, task);
   task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
 }

@@ -61,6 +61,7 @@ struct realm {
   values values;
   threads threads;
   double fixed_step;
+  uint32_t looked; /* routine_look_around: the next slot */
   weft_world_config config;
   bool closing;
   uint32_t systems[3]; /* subscriptions that are on, by phase */
@@ -140,6 +141,8 @@ bool values_init(lua_State *L, values *v, uint32_t size);
 void values_fini(lua_State *L, values *v);
 void values_reserve(lua_State *L, realm *R, uint32_t count);       /* may throw */
 uint32_t values_put(realm *R, lua_State *L, int index);            /* reserved before */
+uint32_t values_store(realm *R);                             /* the same, value on the store -> */
+uint32_t values_free(realm *R, uint32_t cell);                     /* the next cell */
 uint32_t values_take(realm *R, lua_State *L, uint32_t cell);       /* -> value; the next cell */
 void values_drop(realm *R, uint32_t cell);                         /* frees a whole chain */
 
@@ -156,7 +159,9 @@ bool routine_loop(void *host, weft_world *world);
 void routine_dropped(void *host, weft_routine *self);
 void routine_ended(void *host, weft_routine *self, bool joined);
 int routine_start(lua_State *L, realm *R, int first, const char *who);
-void routine_push_parts(lua_State *L); /* -> body, handler */
+void routine_look(const realm *R, weft_routine *routine); /* whether it was closed by hand */
+void routine_look_around(realm *R);                       /* the same, at one in turn */
+void routine_push_parts(lua_State *L);                    /* -> body, handler */
 void routine_open(lua_State *L);
 
 /* --- waits.c --- */
@@ -170,7 +175,7 @@ void handle_open(lua_State *L); /* -> metatable */
 handle *handle_check(lua_State *L, int index, const char *who);
 /* -> handle, not yet of a routine; its metatable is upvalue 2 of the function that calls */
 handle *handle_new(lua_State *L, realm *R);
-void handle_bind(lua_State *L, realm *R, handle *h, weft_handle id, uint32_t slot); /* handle -> handle */
+void handle_bind(realm *R, handle *h, weft_handle id, uint32_t slot); /* handle on the store -> */
 handle *handle_peek(realm *R, uint32_t slot); /* -> handle on the store, or NULL and nothing */
 void handle_of(lua_State *L, realm *R, const weft_routine *routine); /* -> handle; may throw */
 void handle_complete(realm *R, weft_routine *self, lua_State *from, int count); /* values -> */

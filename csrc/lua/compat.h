@@ -62,20 +62,15 @@ static inline int compat_close(lua_State *co)
 
 #define COMPAT_CAN_CLOSE 1
 
-/* At the bottom of a routine's coroutine, under its function, stands a to-be-closed guard: it is
-   told when a script closes the coroutine. Arguments that come with it: none. */
+/* Values between a routine's function and its arguments on its coroutine, after what stands under the
+   function: here neither. */
 #define COMPAT_BODY_ARGS 0
-
-static inline void compat_set_bottom(lua_State *co)
-{
-  lua_toclose(co, 1);
-}
 
 /* How the function ended: LUA_OK with `*count` results on top, or an error on top. */
 static inline int compat_outcome(lua_State *co, int status, int nresults, int *count)
 {
   (void)co;
-  *count = nresults - 1; /* the guard stands under them */
+  *count = nresults;
   return status;
 }
 
@@ -170,13 +165,9 @@ static inline int compat_in_finalizer(lua_State *L)
 #define COMPAT_CAN_CLOSE 0
 
 /* A routine's coroutine runs xpcall(function, handler, ...): it stays usable after an error, and
-   the traceback is had while the stack still stands. */
+   the traceback is had while the stack still stands. Function and handler come before the arguments
+   of the routine. */
 #define COMPAT_BODY_ARGS 2
-
-static inline void compat_set_bottom(lua_State *co)
-{
-  (void)co;
-}
 
 static inline int compat_outcome(lua_State *co, int status, int nresults, int *count)
 {

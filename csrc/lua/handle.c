@@ -41,11 +41,9 @@ handle *handle_new(lua_State *L, realm *R)
 }
 
 /* The weak table has a place for each slot: this needs no memory. */
-void handle_bind(lua_State *L, realm *R, handle *h, weft_handle id, uint32_t slot)
+void handle_bind(realm *R, handle *h, weft_handle id, uint32_t slot)
 {
   h->id = id;
-  lua_pushvalue(L, -1);
-  lua_xmove(L, R->store, 1);
   lua_rawseti(R->store, STORE_HANDLES, (int)slot + 1);
 }
 
@@ -77,7 +75,9 @@ void handle_of(lua_State *L, realm *R, const weft_routine *routine)
   lua_pushvalue(R->store, STORE_HANDLE_META);
   lua_xmove(R->store, L, 1);
   lua_setmetatable(L, -2);
-  handle_bind(L, R, h, weft_routine_handle(R->world, routine),
+  lua_pushvalue(L, -1);
+  lua_xmove(L, R->store, 1);
+  handle_bind(R, h, weft_routine_handle(R->world, routine),
               weft_routine_slot(R->world, routine));
 }
 
@@ -92,7 +92,10 @@ weft_state handle_state(const universe *U, const handle *h)
 {
   const realm *R = handle_realm(U, h);
   if (!R) return h->state ? (weft_state)h->state : WEFT_STATE_EXPIRED;
-  return weft_routine_state(R->world, h->id);
+  weft_routine *routine = weft_routine_find(R->world, h->id);
+  if (!routine) return weft_routine_state(R->world, h->id);
+  routine_look(R, routine);
+  return weft_routine_state_of(routine);
 }
 
 /* --- Results ------------------------------------------------------------------------------- */

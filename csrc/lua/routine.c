@@ -38,14 +38,18 @@ int routine_start(lua_State *L, realm *R, int first, const char *who)
   weft_routine *routine = weft_routine_find(R->world, id);
   record *rec = record_of(routine);
   uint32_t chain = 0;
-  for (int i = last; i >= first; i--) {
+  for (int i = last; i > first; i--) {
     uint32_t cell = values_put(R, L, i);
     R->values.next[cell] = chain;
     chain = cell;
   }
-  rec->cells = chain;
+  lua_pushvalue(L, -1);
+  lua_pushvalue(L, first);
+  lua_xmove(L, R->store, 2);
+  rec->cells = values_store(R);
+  R->values.next[rec->cells] = chain;
   rec->number = (uint32_t)(last - first + 1);
-  handle_bind(L, R, h, id, weft_routine_slot(R->world, routine));
+  handle_bind(R, h, id, weft_routine_slot(R->world, routine));
   return 1;
 }
 
@@ -66,14 +70,11 @@ static int enter(realm *R, record *rec, uint32_t cell, uint32_t count, int *nres
     lua_pushnil(co);
     return LUA_ERRMEM;
   }
-  lua_pushvalue(R->store, STORE_BODY);
-  lua_xmove(R->store, co, 1);
-  compat_set_bottom(co);
-  cell = values_take(R, co, cell);
-  if (COMPAT_BODY_ARGS > 0) {
-    lua_pushvalue(R->store, STORE_HANDLER);
-    lua_xmove(R->store, co, 1);
-  }
+  if (COMPAT_BODY_ARGS > 0) lua_pushvalue(R->store, STORE_BODY);
+  lua_rawgeti(R->store, STORE_VALUES, (int)cell);
+  if (COMPAT_BODY_ARGS > 0) lua_pushvalue(R->store, STORE_HANDLER);
+  lua_xmove(R->store, co, 1 + COMPAT_BODY_ARGS);
+  cell = values_free(R, cell);
   while (cell) cell = values_take(R, co, cell);
   return compat_resume(co, R->donor, (int)count - 1 + COMPAT_BODY_ARGS, nresults);
 }
@@ -362,37 +363,31 @@ void routine_ended(void *host, weft_routine *self, bool joined)
   values_drop(R, rec->cells);
 }
 
-/* --- The guard ----------------------------------------------------------------------------- */
+/* --- Closed by hand ------------------------------------------------------------------------ */
 
-static void wake_owner_of(const realm *R, const lua_State *co)
+/* A script may close the coroutine of a routine that waits; nothing tells. Whoever asks for the
+   routine looks, and so does each tick at one in turn: a closed one is woken, to fail with a
+   sentence. */
+void routine_look(const realm *R, weft_routine *routine)
 {
-  uint32_t cursor = 0;
-  weft_routine *routine;
-  while (R->world && (routine = weft_routine_each(R->world, &cursor)) != NULL)
-    if (record_of(routine)->thread == co) weft_routine_wake(R->world, routine);
+  const lua_State *co = record_of(routine)->thread;
+  if (co && weft_routine_state_of(routine) == WEFT_STATE_SLEEPING && !weft_routine_pinned(routine) &&
+      lua_status((lua_State *)co) != LUA_YIELD)
+    weft_routine_wake(R->world, routine);
 }
 
-/* Runs when the coroutine it stands on is closed: by us, at the end, or by a script while the
-   routine waits. Then the routine is woken, to find its coroutine gone and fail with a sentence. */
-static int guard_close(lua_State *L)
+void routine_look_around(realm *R)
 {
-  const weft_routine *self = weft_self();
-  if (self && weft_routine_body(self) == routine_body && record_of(self)->thread == L) return 0;
-  const universe *U = binding_universe(L);
-  for (const realm *R = U->realms; R; R = R->next) wake_owner_of(R, L);
-  return 0;
+  weft_routine *routine = weft_routine_each(R->world, &R->looked);
+  if (routine)
+    routine_look(R, routine);
+  else
+    R->looked = 0;
 }
 
 void routine_push_parts(lua_State *L)
 {
-  if (COMPAT_CAN_CLOSE) {
-    lua_newuserdata(L, 1);
-    lua_createtable(L, 0, 1);
-    binding_functions(L, (const luaL_Reg[]){{"__close", guard_close}, {NULL, NULL}});
-    lua_setmetatable(L, -2);
-  } else {
-    lua_getglobal(L, "xpcall");
-  }
+  lua_getglobal(L, "xpcall");
   binding_push_universe(L);
   lua_pushcclosure(L, report_traceback, 1);
 }

@@ -53,20 +53,25 @@ void values_reserve(lua_State *L, realm *R, uint32_t count)
   lua_pop(L, 1);
 }
 
-uint32_t values_put(realm *R, lua_State *L, int index)
+uint32_t values_store(realm *R)
 {
   values *v = &R->values;
   uint32_t cell = v->free;
   v->free = v->next[cell];
   v->next[cell] = NONE;
   v->used++;
-  lua_pushvalue(L, index);
-  lua_xmove(L, R->store, 1);
   lua_rawseti(R->store, STORE_VALUES, (int)cell);
   return cell;
 }
 
-static uint32_t free_cell(realm *R, uint32_t cell)
+uint32_t values_put(realm *R, lua_State *L, int index)
+{
+  lua_pushvalue(L, index);
+  lua_xmove(L, R->store, 1);
+  return values_store(R);
+}
+
+uint32_t values_free(realm *R, uint32_t cell)
 {
   values *v = &R->values;
   uint32_t next = v->next[cell];
@@ -82,10 +87,10 @@ uint32_t values_take(realm *R, lua_State *L, uint32_t cell)
 {
   lua_rawgeti(R->store, STORE_VALUES, (int)cell);
   lua_xmove(R->store, L, 1);
-  return free_cell(R, cell);
+  return values_free(R, cell);
 }
 
 void values_drop(realm *R, uint32_t cell)
 {
-  while (cell != NONE) cell = free_cell(R, cell);
+  while (cell != NONE) cell = values_free(R, cell);
 }

@@ -188,6 +188,7 @@ static int api_tick(lua_State *L)
   U->current = R;
   R->ticking = L;
   weft_status status = weft_world_tick(R->world, dt, &resumed);
+  routine_look_around(R);
   R->ticking = NULL;
   U->current = NULL;
   if (status == WEFT_INVALID)

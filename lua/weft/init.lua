@@ -6,9 +6,18 @@ local run = require "weft.run"
 
 core.worldMethods.run = run.run
 
-return {
+--- Worlds, and the way to the other modules; see types.lua for `world` and `default`.
+---
+---     local weft = require "weft"
+---     local world = weft.world{ capacity = 1000 }
+---@class weft.Module
+---@field version string such as "0.1.0"
+---@field routine weft.RoutineModule the same as `require "weft.routine"`
+local weft = {
   version = core.version,
   world = core.world,
   default = core.default,
   routine = routine,
 }
+
+return weft

@@ -2,6 +2,7 @@
 -- routine.lua - `require "weft.routine"`: what a script calls inside a routine and about routines.
 local core = require "weft.core"
 
+---@class weft.RoutineModule
 local routine = core.routine
 
 if core.halves then
@@ -14,12 +15,18 @@ routine.cancel = core.handleMethods.cancel
 routine.status = core.handleMethods.status
 core.handleMethods.join = routine.join
 
---- Configures the current world: the calling one, else the default one. See `world:configure`.
+--- Configures the calling world, else the default one; raises as `world:configure` does.
+---
+---     routine.configure{ capacity = 2000 }
+---@param options weft.WorldOptions
 function routine.configure(options)
   return core.here():configure(options)
 end
 
---- Numbers of the current world. See `world:stats`.
+--- Numbers of the calling world, else of the default one, as `world:stats` gives them.
+---
+---     print(routine.stats().active, "routines alive")
+---@return weft.Stats
 function routine.stats()
   return core.here():stats()
 end

@@ -1,0 +1,201 @@
+---@meta weft.core
+-- SPDX-License-Identifier: MIT
+-- types.lua - for editors: what the C half gives, worlds first. Never loaded by the library. The
+-- functions of routines stand in types_routine.lua.
+-- luacheck: ignore 212 241
+
+-- --- Options and numbers --------------------------------------------------------------------
+
+--- Options of `weft.world`, `world:configure` and `routine.configure`. An unknown key raises.
+---@class weft.WorldOptions
+---@field capacity? integer routines alive at once, 1 to 2^24; 256 unless given
+---@field resumesPerTick? integer the budget of one tick; no limit unless given
+---@field postsPerTick? integer posts that one tick runs; 128 unless given
+---@field stackBytes? integer of each native stack, 160 KiB to 1 GiB; 512 KiB, on LuaJIT 2 MiB
+---@field fixedStep? number seconds over 0; checked, and used by nothing in this version
+
+--- What `world:stats` and `routine.stats` give.
+---@class weft.Stats
+---@field active integer routines alive
+---@field sleeping integer of those, how many are in a wait of any kind, `nextTick` included
+---@field ready integer of those, how many are queued to be resumed
+---@field pinned integer of those, how many keep a native stack while they wait
+---@field capacity integer how many may be alive at once
+---@field stackBytes integer usable bytes of each native stack
+---@field stacks integer native stacks mapped so far
+---@field resumed integer resumes since the world was made
+---@field started integer routines started since then
+---@field completed integer of those, how many returned
+---@field cancelled integer of those, how many were cancelled
+---@field failed integer of those, how many ended with an error
+---@field rejected integer starts refused for want of capacity
+---@field posts integer posts that wait to be run
+---@field timers integer 0: there are no timers in this version
+
+---@alias weft.Phase "preUpdate"|"update"|"postUpdate"
+
+---@alias weft.ErrorHandler fun(handle: weft.Routine?, err: any, traceback: string?)
+
+-- --- Worlds ---------------------------------------------------------------------------------
+
+--- Owns routines and the clock they live by. It belongs to the OS thread that made it. After
+--- `close` every call but another `close` raises "world is closed"; the clocks can still be read.
+---@class weft.World
+---@field simTime number seconds of game time, read-only
+---@field realTime number seconds of all dt, paused and unscaled time included, read-only
+---@field tickCount integer ticks so far, read-only
+---@field onError? weft.ErrorHandler errors that nobody catches; nil, as at first, writes to stderr
+local World = {}
+
+--- One simulation tick, its stages in the order that the README lists.
+---
+--- Raises inside a tick of any world, and for a dt that is no number, below 0, not finite, over 9e9
+--- or beyond the clock's end. Errors of what it runs go to `onError`, never through here.
+---
+---     world:tick(1 / 60)
+---@param dt number seconds, >= 0
+---@return integer resumed how many routines were resumed
+function World:tick(dt) end
+
+--- Queues a routine; never runs it inline. Raises if `fn` is no function.
+---
+---     local handle, reason = world:start(patrol, guard, "north gate")
+---@param fn fun(...): ...
+---@param ... any arguments of `fn`
+---@return weft.Routine? handle
+---@return nil|"capacity"|"closed" reason why there is none
+function World:start(fn, ...) end
+
+--- Calls `fn(dt, world)` in each tick, with the dt that the tick was given, paused or not. Systems
+--- of a phase run in the order in which they were added; one that is added while its phase runs
+--- begins in the next tick. They are no routines: a wait in one raises. Raises for another phase
+--- and if `fn` is no function.
+---
+---     local sub = world:on("postUpdate", function(dt) draw(dt) end)
+---@param phase weft.Phase
+---@param fn fun(dt: number, world: weft.World)
+---@return weft.Subscription
+function World:on(phase, fn) end
+
+--- Runs `fn` in the posts stage of the next tick, outside any routine; those of high priority come
+--- first. From this Lua state only; C code on other threads has `weft_world_post`. Raises for
+--- another priority and if `fn` is no function.
+---
+---     world:post(function() reloadScripts() end, "high")
+---@param fn fun()
+---@param priority? "high"|"normal" normal unless given
+---@return true? queued
+---@return nil|"full" reason over a million posts are waiting
+function World:post(fn, priority) end
+
+--- Lets sim time and the waits on it stand still from the next tick on. Posts, systems, waits of
+--- `routine.waitUnscaled` and cancels go on.
+---
+---     world:pause()
+function World:pause() end
+
+--- Ends a pause from the next tick on.
+---
+---     world:resume()
+function World:resume() end
+
+--- Whether `pause` was called last.
+---
+---     if not world:isPaused() then showClock() end
+---@return boolean
+function World:isPaused() end
+
+--- From the next tick on, sim time advances by dt times `scale`. At 0 it stands still, and
+--- `routine.nextTick` goes on. Raises unless the scale is finite and >= 0.
+---
+---     world:setTimeScale(0.25)
+---@param scale number 1 at first
+function World:setTimeScale(scale) end
+
+--- Replaces the options; a key that is left out takes its default again. Clocks and counters stay.
+--- Raises while a routine is alive, inside a tick, and for options out of their range; then nothing
+--- has changed.
+---
+---     world:configure{ capacity = 10000, resumesPerTick = 1024 }
+---@param options weft.WorldOptions
+function World:configure(options) end
+
+--- Numbers of this world, in a new table.
+---
+---     print(world:stats().active, "routines alive")
+---@return weft.Stats
+function World:stats() end
+
+--- Cancels every routine, lets their cleanups run in at most 8 passes, and frees the world. What
+--- even then waits under C frames is dropped, and reported. No time passes. A second close does
+--- nothing. Raises inside a tick.
+---
+---     world:close()
+function World:close() end
+
+-- world:run is Lua, and documented in run.lua.
+
+--- What `world:on` gives.
+---@class weft.Subscription
+local Subscription = {}
+
+--- Ends it, at once: also for the rest of a phase that is under way. Harmless when repeated.
+---
+---     sub:off()
+---@return boolean was whether it was on
+function Subscription:off() end
+
+-- --- The module weft.core -------------------------------------------------------------------
+
+--- The C half as `require "weft.core"` gives it. Scripts use `weft` and `weft.routine`.
+---@class weft.Core
+---@field version string
+---@field Cancelled weft.Cancelled
+---@field routine weft.RoutineModule
+---@field worldMethods weft.World
+---@field handleMethods weft.Routine
+---@field halves? table C halves of the waits, for waits.lua, where it is needed
+local core = {}
+
+--- Makes a world. Raises for options out of their range, with the range; and when the system
+--- refuses the memory.
+---
+---     local world = weft.world{ capacity = 10000, resumesPerTick = 1024 }
+---@param options? weft.WorldOptions
+---@return weft.World
+function core.world(options) end
+
+--- The default world, made on first use and anew after it was closed. Module functions act on it
+--- when no world is calling.
+---
+---     weft.default():tick(1 / 60)
+---@return weft.World
+function core.default() end
+
+--- The calling world, else the default one.
+---@return weft.World
+function core.here() end
+
+--- Why a tick of the world would be refused now, if it would.
+---@param world weft.World
+---@return string?
+function core.refusal(world) end
+
+--- Seconds of the machine's monotonic clock.
+---@return number
+function core.clock() end
+
+--- Sleeps until `core.clock()` shows these seconds.
+---@param seconds number
+function core.sleepUntil(seconds) end
+
+--- From now on the first Ctrl-C is only counted; the second ends the process.
+function core.catchInterrupt() end
+
+--- How many Ctrl-C were counted.
+---@return integer
+function core.interrupted() end
+
+core.worldMethods = World
+
+return core

@@ -1,0 +1,163 @@
+---@meta
+-- SPDX-License-Identifier: MIT
+-- types_routine.lua - for editors: the functions of `require "weft.routine"` and the methods of the
+-- handles it gives. Never loaded by the library.
+-- luacheck: ignore 212 241
+
+--- `queued` is unstarted, or woken and not yet resumed; `sleeping` is every kind of wait. Slots are
+--- reused, the one that ended first first; then the handle is `expired`, for ever.
+---@alias weft.Status
+---| "queued"
+---| "running"
+---| "sleeping"
+---| "cancelling"
+---| "completed"
+---| "cancelled"
+---| "failed"
+---| "expired"
+
+--- The one error value that a cancel raises; compare with `==`.
+---@class weft.Cancelled: userdata
+
+-- --- Handles --------------------------------------------------------------------------------
+
+--- One routine has one handle, usable as a table key. It does not keep the routine alive; what the
+--- routine ended with is kept in it.
+---@class weft.Routine
+local Routine = {}
+
+--- Asks the routine to stop. Unstarted, it is cancelled at once and never entered; waiting, its
+--- wait raises `routine.Cancelled` in the next routine stage and its cleanups run; running, its
+--- next wait raises. May be called from anywhere. Raises if this is no handle.
+---
+---     handle:cancel("out of range")
+---@param reason? any what `routine.isCancelled` tells the routine; the first one stays
+---@return boolean alive false if it had ended before
+function Routine:cancel(reason) end
+
+--- How the routine stands. May be called from anywhere.
+---
+---     if handle:status() == "failed" then print(handle:error()) end
+---@return weft.Status
+function Routine:status() end
+
+--- What a failed routine raised, and where; `routine.Cancelled` of a cancelled one; else nothing.
+---
+---     local err, traceback = handle:error()
+---@return any err
+---@return string? traceback
+function Routine:error() end
+
+--- The same as `routine.join(handle, timeout)`.
+---
+---     local ok, path = search:join()
+---@param timeout? number seconds of sim time
+---@return boolean? ok
+---@return any ... results, error or reason
+function Routine:join(timeout) end
+
+-- --- The module -----------------------------------------------------------------------------
+
+--- What a script calls inside routines and about them. Functions act on the world that is calling,
+--- outside all worlds on the default one.
+---@class weft.RoutineModule
+---@field Cancelled weft.Cancelled
+local routine = {}
+
+--- Queues a routine; never runs it inline. Raises if `fn` is no function.
+---
+---     local handle, reason = routine.start(pulse, actor)
+---@param fn fun(...): ...
+---@param ... any arguments of `fn`
+---@return weft.Routine? handle
+---@return nil|"capacity"|"closed" reason why there is none
+function routine.start(fn, ...) end
+
+--- Waits in sim time, to the first tick at which that much has passed; 0 is the next tick. Like all
+--- waits it works anywhere in a routine. Raises outside a routine, in a finalizer, for seconds that
+--- are no number, below 0, over 1e9 or not finite; and `routine.Cancelled` when cancelled.
+---
+---     routine.wait(0.5)
+---@param seconds number
+---@return number slept sim seconds
+function routine.wait(seconds) end
+
+--- Waits until a later tick, also at time scale 0. Raises as `wait` does.
+---
+---     x = x + speed * routine.nextTick()
+---@return number passed sim seconds since the call
+function routine.nextTick() end
+
+--- Waits in real time: goes on while the world is paused or scaled. Raises as `wait` does.
+---
+---     routine.waitUnscaled(3)
+---@param seconds number
+---@return number slept real seconds
+function routine.waitUnscaled(seconds) end
+
+--- Waits until another routine has ended. Gives `true` and its results; `false` and its error,
+--- which is `routine.Cancelled` if it was cancelled; `nil, "timeout"`; or `nil, "expired"`. The
+--- error of a routine that somebody joins does not go to `onError`. Raises as `wait` does, and for
+--- the routine itself, for a ring of joins, and for a live routine of another world.
+---
+---     local ok, path = routine.join(search, 2)
+---@param handle weft.Routine
+---@param timeout? number seconds of sim time
+---@return boolean? ok
+---@return any ... results, error or reason
+function routine.join(handle, timeout) end
+
+--- Calls `fn(...)` as Lua's `pcall` does, but lets `routine.Cancelled` through.
+---
+---     local ok, err = routine.pcall(loadLevel, name)
+---@param fn fun(...): ...
+---@param ... any
+---@return boolean ok
+---@return any ... results or the error
+function routine.pcall(fn, ...) end
+
+--- Runs `fn()` when the routine ends in any way: the latest first, all of them even if one fails.
+--- They may wait, after a cancel once and again by the same rules as its body. Raises outside a
+--- routine, and if `fn` is no function.
+---
+---     routine.defer(function() door.locked = false end)
+---@param fn fun()
+function routine.defer(fn) end
+
+--- The same as `handle:cancel(reason)`.
+---
+---     routine.cancel(beat)
+---@param handle weft.Routine
+---@param reason? any
+---@return boolean alive
+function routine.cancel(handle, reason) end
+
+--- The same as `handle:status()`.
+---
+---     print(routine.status(beat))
+---@param handle weft.Routine
+---@return weft.Status
+function routine.status(handle) end
+
+--- The running routine; nil outside.
+---
+---     active[routine.self()] = true
+---@return weft.Routine?
+function routine.self() end
+
+--- Whether the running routine was asked to stop, and the reason that was given. Raises outside.
+---
+---     if routine.isCancelled() then return end
+---@return boolean asked
+---@return any reason
+function routine.isCancelled() end
+
+--- The world of the running routine. Raises outside.
+---
+---     routine.world():post(save)
+---@return weft.World
+function routine.world() end
+
+-- routine.configure and routine.stats are Lua, and documented in routine.lua.
+
+return { routine = routine, handle = Routine }
