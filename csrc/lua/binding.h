@@ -20,7 +20,6 @@ typedef struct realm realm;
 enum {
   STORE_VALUES = 1, /* value cells (values.c) */
   STORE_HANDLES,    /* weak: handle objects by slot + 1 (handle.c) */
-  STORE_WORLD,      /* weak: the world's userdata at 1 */
   STORE_SYSTEMS,    /* a list of subscriptions per phase */
   STORE_ON_ERROR,   /* function or nil */
   STORE_TRACE,      /* traceback of the error that is just ending a routine */
@@ -53,9 +52,11 @@ typedef struct threads {
 struct realm {
   universe *universe;
   weft_world *world; /* NULL once closed */
-  realm *next;       /* of the universe */
-  uint32_t serial;   /* of the realm, never used again: what a handle remembers */
-  lua_State *store;      /* kept alive by the userdata that the realm is */
+  const void *object; /* the userdata that scripts hold; its user value keeps the store alive */
+  realm *next;        /* of the universe */
+  uint32_t number;    /* of the realm in its universe */
+  uint32_t serial;    /* what its handles remember; a new one when it is configured anew */
+  lua_State *store;
   lua_State *ticking;    /* the Lua thread that called tick; NULL outside */
   lua_State *donor;      /* whose depth of C calls routines start at, or NULL */
   values values;
@@ -77,7 +78,7 @@ struct universe {
   uint32_t next_serial;
   const struct pending_call *pending; /* core.c: what binding_protect is about to call */
   int callbacks;   /* > 0 while a callback runs that is no part of the running routine */
-  const void *world_meta, *handle_meta, *cancelled;
+  const void *handle_meta, *cancelled;
   bool hooked; /* debug hooks were seen in use: compat.h says what for */
   bool closed;
 };
@@ -193,9 +194,10 @@ void report_callback(realm *R, lua_State *L); /* error -> : of a system or a pos
 /* --- world.c --- */
 void world_open(lua_State *L);
 realm *world_check(lua_State *L, int index, const char *who);
-void world_push(lua_State *L, realm *R); /* -> userdata */
+void world_push(lua_State *L, const realm *R); /* -> userdata */
 realm *world_fallback(lua_State *L);
-void world_abandon(lua_State *L, realm *R);
+bool world_reachable(lua_State *L, const realm *R); /* its userdata, and with it the store, lives */
+void world_forget(lua_State *L, realm *R);
 int64_t binding_check_seconds(lua_State *L, int index, const char *who, const char *what);
 
 /* --- config.c --- */

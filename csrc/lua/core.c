@@ -168,7 +168,7 @@ static int universe_gc(lua_State *L)
 {
   universe *U = lua_touserdata(L, 1);
   U->closed = true;
-  for (realm *R = U->realms; R; R = R->next) world_abandon(L, R);
+  while (U->realms) world_forget(L, U->realms);
   return 0;
 }
 

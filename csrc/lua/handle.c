@@ -243,7 +243,7 @@ int handle_push_result(lua_State *L, int index, const handle *h, weft_state stat
 static void keep_reason(lua_State *L, realm *R, weft_routine *routine)
 {
   record *rec = weft_routine_record(routine);
-  if (weft_routine_cancelled(routine) || !rec->thread) return;
+  if (weft_routine_cancelled(routine) || !rec->thread || !world_reachable(L, R)) return;
   values_reserve(L, R, 1);
   uint32_t cell = values_put(R, L, 2);
   rec->has_reason = true;

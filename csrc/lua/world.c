@@ -8,7 +8,7 @@
 #include "lua/binding.h"
 
 /* Addresses are keys in the registry. */
-static const char meta_key, fallback_key;
+static const char meta_key, fallback_key, worlds_key;
 
 #define CLOSE_PASSES 8
 
@@ -21,22 +21,38 @@ static realm *check_open(lua_State *L, int index, const char *who)
   return R;
 }
 
-/* A world's userdata is the realm, and living realms are few: its address tells it. */
+/* Living realms are few: the address of the userdata tells whose it is. */
 realm *world_check(lua_State *L, int index, const char *who)
 {
   const universe *U = binding_universe(L);
   const void *address = lua_touserdata(L, index);
   for (realm *R = U->realms; R; R = R->next)
-    if (R == address) return R;
+    if (R->object == address) return R;
   binding_misuse(L, "%s: a world expected, got %s; call it as world:method(...)", who,
                  binding_got(L, index));
   return NULL;
 }
 
-void world_push(lua_State *L, realm *R)
+/* The userdata by number, weakly. */
+static void push_worlds(lua_State *L)
 {
-  lua_rawgeti(R->store, STORE_WORLD, 1);
-  lua_xmove(R->store, L, 1);
+  lua_pushlightuserdata(L, (void *)&worlds_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+void world_push(lua_State *L, const realm *R)
+{
+  push_worlds(L);
+  lua_rawgeti(L, -1, (int)R->number);
+  lua_remove(L, -2);
+}
+
+bool world_reachable(lua_State *L, const realm *R)
+{
+  world_push(L, R);
+  bool reachable = !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  return reachable;
 }
 
 /* --- Making -------------------------------------------------------------------------------- */
@@ -65,8 +81,6 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   to_store(L, store);
   push_weak(L, (int)capacity, "v");
   to_store(L, store);
-  push_weak(L, 1, "v");
-  to_store(L, store);
   lua_createtable(L, 3, 0);
   for (int phase = 1; phase <= 3; phase++) {
     lua_newtable(L);
@@ -94,16 +108,16 @@ static void set_donor(lua_State *L, realm *R, lua_State *donor)
   lua_replace(R->store, STORE_DONOR);
 }
 
+static int failed_to(lua_State *L, const char *who, weft_status status)
+{
+  return binding_misuse(L, "%s: %s", who, weft_status_text(status));
+}
+
 static weft_status make_parts(lua_State *L, realm *R)
 {
   if (!values_init(L, &R->values, R->config.capacity + 64)) return WEFT_NOMEM;
   if (!threads_init(L, &R->threads, R->config.capacity + 1)) return WEFT_NOMEM;
   return weft_world_new(&R->config, &R->world);
-}
-
-static int failed_to(lua_State *L, const char *who, weft_status status)
-{
-  return binding_misuse(L, "%s: %s", who, weft_status_text(status));
 }
 
 static void free_parts(lua_State *L, realm *R)
@@ -112,33 +126,47 @@ static void free_parts(lua_State *L, realm *R)
   threads_fini(L, &R->threads);
 }
 
+/* -> userdata, a world that is closed as yet */
+static realm *new_realm(lua_State *L, const realm *draft)
+{
+  universe *U = draft->universe;
+  void *object = lua_newuserdata(L, 1);
+  lua_pushlightuserdata(L, (void *)&meta_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  realm *R = binding_alloc(L, NULL, 0, sizeof *R);
+  if (!R) failed_to(L, "weft.world", WEFT_NOMEM);
+  *R = *draft;
+  R->config.hooks.host = R;
+  R->object = object;
+  R->number = R->serial = ++U->next_serial;
+  R->next = U->realms;
+  U->realms = R;
+  lua_setmetatable(L, -2);
+  push_worlds(L);
+  lua_pushvalue(L, -2);
+  lua_rawseti(L, -2, (int)R->number);
+  lua_pop(L, 1);
+  return R;
+}
+
 static int api_new(lua_State *L)
 {
   universe *U = binding_universe(L);
   lua_settop(L, 1);
   if (U->closed) return binding_misuse(L, "weft.world: the Lua state is closing");
-  realm *R = lua_newuserdata(L, sizeof *R);
-  *R = (realm){.universe = U};
-  config_read(L, 1, "weft.world", R, &R->config);
-  lua_pushlightuserdata(L, (void *)&meta_key);
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  lua_setmetatable(L, 2); /* closed as yet: R->world is NULL */
+  realm draft = {.universe = U};
+  config_read(L, 1, "weft.world", &draft, &draft.config);
+  realm *R = new_realm(L, &draft);
   lua_createtable(L, 1, 0);
   R->store = push_store(L, U, R->config.capacity);
   lua_rawseti(L, 3, 1);
   compat_set_value(L, 2);
-  lua_pushvalue(L, 2);
-  lua_xmove(L, R->store, 1);
-  lua_rawseti(R->store, STORE_WORLD, 1);
   set_donor(L, R, threads_push_donor(L, R->config.stack_bytes));
   weft_status status = make_parts(L, R);
   if (status) {
     free_parts(L, R);
     return failed_to(L, "weft.world", status);
   }
-  R->serial = ++U->next_serial;
-  R->next = U->realms;
-  U->realms = R;
   lua_settop(L, 2);
   return 1;
 }
@@ -150,7 +178,7 @@ realm *world_fallback(lua_State *L)
   binding_push_universe(L);
   lua_pushcclosure(L, api_new, 1);
   lua_call(L, 0, 1);
-  U->fallback = lua_touserdata(L, -1);
+  U->fallback = world_check(L, -1, "weft.default");
   lua_pushlightuserdata(L, (void *)&fallback_key);
   lua_insert(L, -2);
   lua_rawset(L, LUA_REGISTRYINDEX);
@@ -363,7 +391,7 @@ static int api_close(lua_State *L)
 
 /* The Lua state or the world's userdata goes without close: routines are dropped. Inside a tick of
    the world (os.exit in a routine) its stacks are in use: they stay for the end of the process. */
-void world_abandon(lua_State *L, realm *R)
+static void world_abandon(lua_State *L, realm *R)
 {
   if (!R->world || weft_world_ticking() == R->world) return;
   weft_world_delete(R->world);
@@ -371,16 +399,29 @@ void world_abandon(lua_State *L, realm *R)
   free_parts(L, R);
 }
 
+/* Frees a realm that nobody can reach any more. */
+void world_forget(lua_State *L, realm *R)
+{
+  universe *U = R->universe;
+  realm **link = &U->realms;
+  while (*link != R) link = &(*link)->next;
+  *link = R->next;
+  if (U->fallback == R) U->fallback = NULL;
+  world_abandon(L, R);
+  if (!R->world) binding_alloc(L, R, sizeof *R, 0);
+}
+
+/* Lua drops a finalizer that it meets at its limit of C calls; then the realm stays, unreachable,
+   until the Lua state is closed. */
 static int world_gc(lua_State *L)
 {
-  realm *R = lua_touserdata(L, 1);
-  world_abandon(L, R);
-  for (realm **link = &R->universe->realms; *link; link = &(*link)->next) {
-    if (*link != R) continue;
-    *link = R->next;
+  const universe *U = binding_universe(L);
+  const void *object = lua_touserdata(L, 1);
+  for (realm *R = U->realms; R; R = R->next) {
+    if (R->object != object) continue;
+    world_forget(L, R);
     break;
   }
-  if (R->universe->fallback == R) R->universe->fallback = NULL;
   return 0;
 }
 
@@ -436,7 +477,7 @@ static int world_newindex(lua_State *L)
 static int world_tostring(lua_State *L)
 {
   const realm *R = world_check(L, 1, "tostring");
-  lua_pushfstring(L, "weft.World: %p%s", (const void *)R, R->world ? "" : " (closed)");
+  lua_pushfstring(L, "weft.World: %p%s", R->object, R->world ? "" : " (closed)");
   return 1;
 }
 
@@ -478,12 +519,8 @@ static const luaL_Reg functions[] = {
 /* Module table on top. */
 void world_open(lua_State *L)
 {
-  binding_push_universe(L);
-  universe *U = lua_touserdata(L, -1);
-  lua_pop(L, 1);
   binding_functions(L, functions);
   lua_createtable(L, 0, 8);
-  U->world_meta = lua_topointer(L, -1);
   binding_functions(L, metamethods);
   lua_pushliteral(L, "weft.World");
   lua_setfield(L, -2, "__name");
@@ -497,6 +534,9 @@ void world_open(lua_State *L)
   lua_setfield(L, -2, "__index");
   lua_pushlightuserdata(L, (void *)&meta_key);
   lua_insert(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+  lua_pushlightuserdata(L, (void *)&worlds_key);
+  push_weak(L, 1, "v");
   lua_rawset(L, LUA_REGISTRYINDEX);
   systems_open(L);
 }
