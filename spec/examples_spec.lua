@@ -29,7 +29,7 @@ local function isOver(world)
   return world:stats().active == 0 or world.tickCount >= 10000
 end
 
--- Runs source as `weft run --speed max` would, on a default world of its own; returns what it printed.
+-- Runs source as `weft run --speed max` would, on a default world of its own; returns the output.
 local function run(source, name)
   local lines = {}
   local environment = setmetatable({ print = function(...)

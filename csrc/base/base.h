@@ -18,8 +18,17 @@
 /* Our own invariants; compiled only where WEFT_DEBUG is set. The condition has no effects. */
 #ifdef WEFT_DEBUG
 #define WEFT_ASSERT(cond) WEFT_CHECK(cond)
+#define WEFT_DEBUG_DO(statement) (statement)
 #else
 #define WEFT_ASSERT(cond) ((void)0)
+#define WEFT_DEBUG_DO(statement) ((void)0)
+#endif
+
+/* A walk over a whole structure, after each step of the hostile build. */
+#ifdef WEFT_HARD
+#define WEFT_WALK(cond) WEFT_CHECK(cond)
+#else
+#define WEFT_WALK(cond) ((void)0)
 #endif
 
 /* Says what was violated on stderr and aborts. */

@@ -16,7 +16,8 @@ const char *weft_status_name(weft_status status)
 {
   switch (status) {
 #define WEFT_STATUS_NAME(name, value, text)                                                    \
-  case name: return #name;
+  case name:                                                                                   \
+    return #name;
     WEFT_STATUSES(WEFT_STATUS_NAME)
 #undef WEFT_STATUS_NAME
   }
@@ -27,7 +28,8 @@ const char *weft_status_text(weft_status status)
 {
   switch (status) {
 #define WEFT_STATUS_TEXT(name, value, text)                                                    \
-  case name: return text;
+  case name:                                                                                   \
+    return text;
     WEFT_STATUSES(WEFT_STATUS_TEXT)
 #undef WEFT_STATUS_TEXT
   }

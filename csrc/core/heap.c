@@ -119,8 +119,7 @@ static int by_key(const void *a, const void *b)
    in that order, so that ties stay in arming order. */
 static void renumber(weft__heap *heap)
 {
-  if (heap->count > 1)
-    qsort(heap->entries, heap->count, sizeof(weft__heap_entry), by_key);
+  if (heap->count > 1) qsort(heap->entries, heap->count, sizeof(weft__heap_entry), by_key);
   for (uint32_t i = 0; i < heap->count; i++) {
     weft__heap_entry entry = heap->entries[i];
     entry.tie = (uint64_t)i << heap->slot_bits | slot_of(heap, entry);

@@ -39,7 +39,8 @@ typedef struct weft__heap {
 ** Room for slots 0 to `capacity` - 1 (at most 2^24), whose positions (each WEFT_HEAP_NOWHERE while
 ** it is in no heap) the caller keeps. WEFT_NOMEM.
 */
-weft_status weft__heap_init(weft__heap *heap, uint32_t capacity, void *positions, size_t stride);
+weft_status weft__heap_init(weft__heap *heap, uint32_t capacity, void *positions,
+                            size_t stride);
 void weft__heap_fini(weft__heap *heap);
 
 /* Adds a slot that is in no heap; `deadline` >= 0. */

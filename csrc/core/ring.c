@@ -15,7 +15,8 @@ weft_status weft__ring_init(weft__ring *ring, uint32_t capacity, void *positions
   while (size < capacity * 2) size *= 2;
   uint32_t *items = weft__calloc(size, sizeof *items);
   if (!items) return WEFT_NOMEM;
-  *ring = (weft__ring){.items = items, .mask = size - 1, .positions = positions, .stride = stride};
+  *ring =
+      (weft__ring){.items = items, .mask = size - 1, .positions = positions, .stride = stride};
   return WEFT_OK;
 }
 

@@ -15,16 +15,17 @@
 
 typedef struct weft__ring {
   uint32_t *items;
-  uint32_t mask;      /* size - 1; the size is a power of two, at least twice the slots */
-  uint32_t head;      /* position of the first item */
-  uint32_t tail;      /* position after the last */
-  uint32_t pass_end;  /* items before it belong to the running pass */
-  uint32_t live;      /* items that are no holes */
-  char *positions;    /* as for the heap: where slot i keeps its position */
+  uint32_t mask;     /* size - 1; the size is a power of two, at least twice the slots */
+  uint32_t head;     /* position of the first item */
+  uint32_t tail;     /* position after the last */
+  uint32_t pass_end; /* items before it belong to the running pass */
+  uint32_t live;     /* items that are no holes */
+  char *positions;   /* as for the heap: where slot i keeps its position */
   size_t stride;
 } weft__ring;
 
-weft_status weft__ring_init(weft__ring *ring, uint32_t capacity, void *positions, size_t stride);
+weft_status weft__ring_init(weft__ring *ring, uint32_t capacity, void *positions,
+                            size_t stride);
 void weft__ring_fini(weft__ring *ring);
 bool weft__ring_valid(const weft__ring *ring);
 

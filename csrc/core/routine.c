@@ -58,6 +58,7 @@ static void end_routine(weft_world *world, weft_routine *routine, weft_status st
   bool joined = weft_routine_has_joiners(routine);
   weft__sched_finish(&world->sched, &routine->task, end_state(status));
   if (hooks->ended) hooks->ended(hooks->host, routine, joined);
+  weft__sched_release(&world->sched, &routine->task);
 }
 
 /* The body has come back. False if it kept the stack of the loop that called it meanwhile: then
@@ -70,7 +71,7 @@ WEFT_NOINLINE bool weft_pass_leave(weft_world *world, weft_routine *routine, wef
     world->pinned--;
   }
   if (status == WEFT_PARKED)
-    WEFT_CHECK(routine->task.place != WEFT_PLACE_NONE || routine->task.joins != WEFT_NO_SLOT);
+    WEFT_CHECK(weft__sched_is_armed(&routine->task));
   else
     end_routine(world, routine, status);
   return !was_pinned;
@@ -235,7 +236,8 @@ int64_t weft_routine_wakes_in(const weft_world *world, const weft_routine *routi
 
 /* --- Arming -------------------------------------------------------------------------------- */
 
-static inline weft_status arm_sleep(weft_world *world, weft_routine *self, int64_t ns, bool real)
+static inline weft_status arm_sleep(weft_world *world, weft_routine *self, int64_t ns,
+                                    bool real)
 {
   if (WEFT_UNLIKELY(!is_running(world, self))) return WEFT_OUTSIDE;
   if (WEFT_UNLIKELY(ns < 0 || ns > MAX_WAIT_NS)) return WEFT_INVALID;
@@ -304,9 +306,11 @@ static weft_status ensure_spare(weft_world *world)
 weft_status weft_park(weft_world *world, weft_routine *self)
 {
   if (!is_running(world, self)) return WEFT_OUTSIDE;
+  WEFT_CHECK(weft__sched_is_armed(&self->task));
   weft_fiber *here = weft_fiber_current();
   /* On a fiber of its own making a routine cannot be left: who resumed that would go on. */
-  weft_status status = here == (self->fiber ? self->fiber : world->runner) ? WEFT_OK : WEFT_OUTSIDE;
+  weft_status status =
+      here == (self->fiber ? self->fiber : world->runner) ? WEFT_OK : WEFT_OUTSIDE;
   if (status == WEFT_OK && here == world->runner) status = ensure_spare(world);
   if (status) {
     weft__sched_disarm(&world->sched, &self->task);

@@ -102,8 +102,9 @@ static uint32_t take_slot(weft__sched *sched)
   return slot;
 }
 
-static void give_slot(weft__sched *sched, weft__task *task)
+void weft__sched_release(weft__sched *sched, weft__task *task)
 {
+  WEFT_ASSERT(!task->alive);
   uint32_t slot = weft__sched_slot(sched, task);
   task->next = WEFT_NO_SLOT;
   if (task->generation >= sched->generation_end) return; /* used up: retired for good */
@@ -179,11 +180,20 @@ static void detach(weft__sched *sched, weft__task *task)
   uint32_t slot = weft__sched_slot(sched, task);
   if (task->joins != WEFT_NO_SLOT) joiners_remove(sched, task);
   switch (task->place) {
-  case WEFT_PLACE_READY: weft__ring_remove(&sched->ready, slot); break;
-  case WEFT_PLACE_URGENT: weft__ring_remove(&sched->urgent, slot); break;
-  case WEFT_PLACE_SIM: weft__heap_remove(&sched->sim_heap, slot); break;
-  case WEFT_PLACE_REAL: weft__heap_remove(&sched->real_heap, slot); break;
-  default: break;
+  case WEFT_PLACE_READY:
+    weft__ring_remove(&sched->ready, slot);
+    break;
+  case WEFT_PLACE_URGENT:
+    weft__ring_remove(&sched->urgent, slot);
+    break;
+  case WEFT_PLACE_SIM:
+    weft__heap_remove(&sched->sim_heap, slot);
+    break;
+  case WEFT_PLACE_REAL:
+    weft__heap_remove(&sched->real_heap, slot);
+    break;
+  default:
+    break;
   }
   task->place = WEFT_PLACE_NONE;
   task->position = WEFT_HEAP_NOWHERE;
@@ -240,15 +250,10 @@ static weft__task *take_from_cancel_lane(weft__sched *sched)
   return task;
 }
 
-/* Found again by a wake, a cancel or a pass. Who runs is not, until it arms a wait. */
-static inline bool is_armed(const weft__task *task)
-{
-  return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT;
-}
-
 void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
 {
-  WEFT_ASSERT(task->alive && task->place == WEFT_PLACE_NONE);
+  /* An armed wait would go on to be found, and wake whoever has the slot next. */
+  WEFT_CHECK(task->alive && !weft__sched_is_armed(task));
   while (task->joiners != WEFT_NO_SLOT) {
     weft__task *joiner = weft__sched_at(sched, task->joiners);
     joiner->joined = (uint8_t)state;
@@ -258,12 +263,17 @@ void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
   task->alive = false;
   sched->active--;
   switch (state) {
-  case WEFT_STATE_COMPLETED: sched->counts.completed++; break;
-  case WEFT_STATE_CANCELLED: sched->counts.cancelled++; break;
-  default: sched->counts.failed++; break;
+  case WEFT_STATE_COMPLETED:
+    sched->counts.completed++;
+    break;
+  case WEFT_STATE_CANCELLED:
+    sched->counts.cancelled++;
+    break;
+  default:
+    sched->counts.failed++;
+    break;
   }
   if (sched->running == task) sched->running = NULL;
-  give_slot(sched, task);
 }
 
 bool weft__sched_wake(weft__sched *sched, weft__task *task)
@@ -281,7 +291,7 @@ bool weft__sched_cancel(weft__sched *sched, weft__task *task)
   if (!task->alive) return false;
   if (task->cancel) return true;
   task->cancel = true;
-  if (task == sched->running && !is_armed(task)) {
+  if (task == sched->running && !weft__sched_is_armed(task)) {
     task->state = WEFT_STATE_CANCELLING;
     return true;
   }
@@ -289,6 +299,7 @@ bool weft__sched_cancel(weft__sched *sched, weft__task *task)
   if (task->unstarted) {
     if (sched->ops->dropped) sched->ops->dropped(sched, task);
     weft__sched_finish(sched, task, WEFT_STATE_CANCELLED);
+    weft__sched_release(sched, task);
   } else {
     put_in_cancel_lane(sched, task);
   }
@@ -302,6 +313,7 @@ bool weft__sched_cancel(weft__sched *sched, weft__task *task)
    was told gets a tick for each further time. */
 static WEFT_NOINLINE weft_status admit_cancelled(weft__sched *sched, weft__task *task)
 {
+  WEFT_CHECK(!weft__sched_is_armed(task)); /* two waits at once */
   if (task->raises == 0) {
     task->raises = 1;
     return WEFT_CANCELLED;
@@ -316,8 +328,10 @@ static WEFT_NOINLINE weft_status admit_cancelled(weft__sched *sched, weft__task 
 
 static inline weft_status admit(weft__sched *sched, weft__task *task)
 {
-  WEFT_ASSERT(task == sched->running && task->place == WEFT_PLACE_NONE);
-  return WEFT_LIKELY(!task->cancel) ? WEFT_OK : admit_cancelled(sched, task);
+  /* Neither armed nor told to stop: both change the state of the running task. */
+  WEFT_ASSERT(task == sched->running);
+  return WEFT_LIKELY(task->state == WEFT_STATE_RUNNING) ? WEFT_OK
+                                                        : admit_cancelled(sched, task);
 }
 
 static inline void begin_wait(weft__sched *sched, weft__task *task, bool real)
@@ -330,6 +344,7 @@ static inline void begin_wait(weft__sched *sched, weft__task *task, bool real)
 
 void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task)
 {
+  WEFT_CHECK(!weft__sched_is_armed(task));
   begin_wait(sched, task, false);
   put_in_cancel_lane(sched, task);
 }
@@ -487,9 +502,7 @@ weft__task *weft__sched_take(weft__sched *sched)
   sched->running = task;
   if (WEFT_UNLIKELY(!task)) return NULL;
   task->place = WEFT_PLACE_NONE;
-#ifdef WEFT_DEBUG
-  task->position = WEFT_HEAP_NOWHERE;
-#endif
+  WEFT_DEBUG_DO(task->position = WEFT_HEAP_NOWHERE); /* for the heap's assertions alone */
   task->unstarted = false;
   task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
   sched->counts.resumed++;
@@ -510,7 +523,20 @@ static bool task_valid(const weft__sched *sched, const weft__task *task)
     if (weft__sched_at(sched, task->next)->prev != weft__sched_slot(sched, task)) return false;
   }
   /* Not running and nowhere to be found again: it would sleep for ever. */
-  return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT || task == sched->running;
+  return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT ||
+         task == sched->running;
+}
+
+static bool cancel_lane_valid(const weft__sched *sched)
+{
+  uint32_t count = 0, last = WEFT_NO_SLOT;
+  for (uint32_t at = sched->cancel_first; at != WEFT_NO_SLOT; count++) {
+    const weft__task *task = weft__sched_at(sched, at);
+    if (count == sched->cancel_count || task->place != WEFT_PLACE_CANCEL) return false;
+    last = at;
+    at = task->next;
+  }
+  return count == sched->cancel_count && last == sched->cancel_last;
 }
 
 bool weft__sched_valid(const weft__sched *sched)
@@ -523,9 +549,10 @@ bool weft__sched_valid(const weft__sched *sched)
     registered += task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_CANCEL;
   }
   if (active != sched->active) return false;
-  if (registered != sched->ready.live + sched->urgent.live + sched->sim_heap.count +
-                        sched->real_heap.count)
+  if (registered !=
+      sched->ready.live + sched->urgent.live + sched->sim_heap.count + sched->real_heap.count)
     return false;
-  return weft__heap_valid(&sched->sim_heap) && weft__heap_valid(&sched->real_heap) &&
-         weft__ring_valid(&sched->ready) && weft__ring_valid(&sched->urgent);
+  return cancel_lane_valid(sched) && weft__heap_valid(&sched->sim_heap) &&
+         weft__heap_valid(&sched->real_heap) && weft__ring_valid(&sched->ready) &&
+         weft__ring_valid(&sched->urgent);
 }

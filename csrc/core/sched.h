@@ -28,22 +28,23 @@ typedef enum weft__place {
 } weft__place;
 
 typedef struct weft__task {
-  int64_t since;         /* when the wait began, on the clock it is measured by */
-  uint32_t slot;         /* its own; a division by the stride would cost more than the word */
-  uint32_t position;     /* in its heap or ring */
-  uint32_t generation;   /* of the slot; bumped when it is reused */
-  uint32_t next, prev;   /* among the joiners of a task, in the cancel lane, or among free slots */
-  uint32_t joiners;      /* the first of those that wait for this task */
-  uint32_t joins;        /* the task that this one waits for */
-  uint8_t state;         /* weft_state */
-  uint8_t place;         /* weft__place */
-  uint8_t raises;        /* cancels delivered so far */
-  int8_t wake;           /* weft_status: how the last wait ended */
-  bool cancel;           /* asked to stop */
-  bool unstarted;        /* never resumed */
-  bool on_real_time;     /* the clock of `since` */
+  int64_t since;       /* when the wait began, on the clock it is measured by */
+  uint32_t slot;       /* its own; a division by the stride would cost more than the word */
+  uint32_t position;   /* in its heap or ring */
+  uint32_t generation; /* of the slot; bumped when it is reused */
+  uint32_t next,
+      prev;          /* among the joiners of a task, in the cancel lane, or among free slots */
+  uint32_t joiners;  /* the first of those that wait for this task */
+  uint32_t joins;    /* the task that this one waits for */
+  uint8_t state;     /* weft_state */
+  uint8_t place;     /* weft__place */
+  uint8_t raises;    /* cancels delivered so far */
+  int8_t wake;       /* weft_status: how the last wait ended */
+  bool cancel;       /* asked to stop */
+  bool unstarted;    /* never resumed */
+  bool on_real_time; /* the clock of `since` */
   bool alive;
-  uint8_t joined;        /* weft_state with which the task it last joined has ended */
+  uint8_t joined; /* weft_state with which the task it last joined has ended */
 } weft__task;
 
 typedef struct weft__sched weft__sched;
@@ -68,16 +69,16 @@ struct weft__sched {
   char *tasks; /* slot i is at tasks + i * stride; a weft__task stands at its start */
   size_t stride;
   uint32_t capacity;
-  uint32_t fresh;                /* slots from here on were never used */
+  uint32_t fresh;                 /* slots from here on were never used */
   uint32_t free_first, free_last; /* used ones, the longest finished first */
-  uint32_t generation_end;       /* a slot that reaches it is retired; tests lower it */
-  uint8_t tag;                   /* of this world, in its handles */
-  bool paused;                   /* in the running tick */
-  bool prefetches;               /* in the running pass */
-  bool early;                    /* the lanes before the ready one may hold something */
-  bool force;                    /* the last pass of a drain: waits are ended by force */
+  uint32_t generation_end;        /* a slot that reaches it is retired; tests lower it */
+  uint8_t tag;                    /* of this world, in its handles */
+  bool paused;                    /* in the running tick */
+  bool prefetches;                /* in the running pass */
+  bool early;                     /* the lanes before the ready one may hold something */
+  bool force;                     /* the last pass of a drain: waits are ended by force */
   uint32_t active;
-  uint32_t budget;               /* resumes a pass, UINT32_MAX without limit */
+  uint32_t budget; /* resumes a pass, UINT32_MAX without limit */
   uint32_t budget_left;
   weft__clock sim, real;
   weft__ring ready, urgent;
@@ -105,6 +106,12 @@ static inline uint32_t weft__sched_slot(const weft__sched *sched, const weft__ta
   return task->slot;
 }
 
+/* Whether it is registered somewhere, to be found again. Who runs is not, until it arms a wait. */
+static inline bool weft__sched_is_armed(const weft__task *task)
+{
+  return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT;
+}
+
 weft_handle weft__sched_handle(const weft__sched *sched, const weft__task *task);
 /* The task of a handle, alive or finished; NULL once the slot was reused. */
 weft__task *weft__sched_find(const weft__sched *sched, weft_handle handle);
@@ -112,8 +119,10 @@ weft__task *weft__sched_find(const weft__sched *sched, weft_handle handle);
 /* Takes a slot and queues it; the bytes behind the task are left as they are. NULL at capacity. */
 weft__task *weft__sched_start(weft__sched *sched);
 
-/* The running task has ended; wakes its joiners and frees the slot. */
+/* The running task has ended; wakes its joiners. Its slot is kept until it is released. */
 void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state);
+/* Nobody looks at the finished task any more: its slot may be reused. */
+void weft__sched_release(weft__sched *sched, weft__task *task);
 
 /* Ends the wait of a sleeping task now and makes it ready; false if it did not sleep. */
 bool weft__sched_wake(weft__sched *sched, weft__task *task);

@@ -73,32 +73,56 @@ static void describe_running(void *host, char *text, size_t size)
   }
 }
 
-/* Scheduler, stacks and runner for `config`; the rest of the world is not touched. */
-static weft_status build(weft_world *world, const weft_world_config *config)
+/* What is made anew by each configuration. */
+typedef struct engine {
+  weft__sched sched;
+  weft_fiber_pool *pool;
+  weft_fiber *runner;
+} engine;
+
+static uint32_t stacks_for(uint32_t capacity)
 {
-  size_t record_words = (config->record_bytes + 7) / 8;
-  size_t stride = sizeof(weft_routine) + record_words * 8;
+  return capacity < MAX_CAPACITY - EXTRA_STACKS ? capacity + EXTRA_STACKS : MAX_CAPACITY;
+}
+
+static size_t record_words(const weft_world_config *config)
+{
+  return (config->record_bytes + 7) / 8;
+}
+
+/* Scheduler, stacks and runner for `config`. The world is not touched: until it is known that all
+   can be had, and because other threads may be posting to it. */
+static weft_status build(weft_world *world, const weft_world_config *config, engine *out)
+{
+  size_t stride = sizeof(weft_routine) + record_words(config) * 8;
   uint8_t tag = take_tag();
-  weft_status status = weft__sched_init(&world->sched, &weft__routine_ops, config->capacity,
+  weft_status status = weft__sched_init(&out->sched, &weft__routine_ops, config->capacity,
                                         stride, config->resumes_per_tick, tag);
   if (status) goto give_back_tag;
-  status = weft_fiber_pool_new(config->stack_bytes, config->capacity + EXTRA_STACKS, &world->pool);
+  status = weft_fiber_pool_new(config->stack_bytes, stacks_for(config->capacity), &out->pool);
   if (status) goto fini_sched;
-  status = weft_fiber_start(world->pool, weft__runner, world, &world->runner);
+  status = weft_fiber_start(out->pool, weft__runner, world, &out->runner);
   if (status) goto delete_pool;
-  weft__fiber_pool_describe(world->pool, describe_running, world);
-  world->spare = NULL;
-  world->record_words = record_words;
-  world->config = *config;
+  weft__fiber_pool_describe(out->pool, describe_running, world);
   return WEFT_OK;
 
 delete_pool:
-  weft_fiber_pool_delete(world->pool);
+  weft_fiber_pool_delete(out->pool);
 fini_sched:
-  weft__sched_fini(&world->sched);
+  weft__sched_fini(&out->sched);
 give_back_tag:
   give_tag(tag);
   return status;
+}
+
+static void install(weft_world *world, const engine *made, const weft_world_config *config)
+{
+  world->sched = made->sched;
+  world->pool = made->pool;
+  world->runner = made->runner;
+  world->spare = NULL;
+  world->record_words = record_words(config);
+  world->config = *config;
 }
 
 static void tear_down(weft_world *world)
@@ -111,6 +135,7 @@ static void tear_down(weft_world *world)
 weft_status weft_world_new(const weft_world_config *given, weft_world **out)
 {
   weft_world_config config;
+  engine made;
   weft_status status = complete_config(given, &config);
   if (status) return status;
   if (!config.keep_signals && (status = weft_catch_overflow())) return status;
@@ -119,7 +144,8 @@ weft_status weft_world_new(const weft_world_config *given, weft_world **out)
   world->time_scale = 1;
   world->thread = weft__thread_id();
   if ((status = weft__posts_init(&world->posts))) goto free_world;
-  if ((status = build(world, &config))) goto fini_posts;
+  if ((status = build(world, &config, &made))) goto fini_posts;
+  install(world, &made, &config);
   *out = world;
   return WEFT_OK;
 
@@ -133,20 +159,18 @@ free_world:
 weft_status weft_world_configure(weft_world *world, const weft_world_config *given)
 {
   weft_world_config config;
+  engine made;
   if (world->thread != weft__thread_id()) return WEFT_THREAD;
   if (weft_world_ticking()) return WEFT_BUSY;
   if (world->sched.active > 0) return WEFT_ALIVE;
   weft_status status = complete_config(given, &config);
   if (status) return status;
-  weft_world old = *world;
-  if ((status = build(world, &config))) {
-    *world = old;
-    return status;
-  }
-  world->sched.sim = old.sched.sim;
-  world->sched.real = old.sched.real;
-  world->sched.counts = old.sched.counts;
-  tear_down(&old);
+  if ((status = build(world, &config, &made))) return status;
+  made.sched.sim = world->sched.sim;
+  made.sched.real = world->sched.real;
+  made.sched.counts = world->sched.counts;
+  tear_down(world);
+  install(world, &made, &config);
   return WEFT_OK;
 }
 
@@ -235,9 +259,7 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
   trim_stacks(world);
   weft__set_ticking(NULL);
   world->in_tick = false;
-#ifdef WEFT_HARD
-  WEFT_CHECK(weft__sched_valid(sched));
-#endif
+  WEFT_WALK(weft__sched_valid(sched));
   if (resumed) *resumed = sched->counts.resumed - before;
   return WEFT_OK;
 }
@@ -289,6 +311,7 @@ bool weft_world_is_paused(const weft_world *world)
 
 weft_status weft_world_set_time_scale(weft_world *world, double scale)
 {
+  if (world->thread != weft__thread_id()) return WEFT_THREAD;
   if (!isfinite(scale) || scale < 0) return WEFT_INVALID;
   world->time_scale = scale;
   return WEFT_OK;

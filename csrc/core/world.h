@@ -22,13 +22,13 @@ struct weft_world {
   weft__sched sched;
   weft__posts posts;
   weft_fiber_pool *pool;
-  weft_fiber *runner; /* runs the passes; whoever waits on its stack keeps it */
-  weft_fiber *spare;  /* the next runner, made before the runner may be left; or NULL */
+  weft_fiber *runner;  /* runs the passes; whoever waits on its stack keeps it */
+  weft_fiber *spare;   /* the next runner, made before the runner may be left; or NULL */
   size_t record_words; /* of the host's record in each slot */
   bool pass_done;
   uint32_t pinned;
   double time_scale;
-  bool paused;   /* from the next tick on */
+  bool paused; /* from the next tick on */
   bool in_tick;
   uint64_t tick_count;
   uint64_t thread; /* that made it */

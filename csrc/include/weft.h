@@ -76,10 +76,10 @@ typedef void (*weft_fiber_fn)(void *arg);
 
 /* What `weft_fiber_pool_stats` tells. */
 typedef struct weft_fiber_stats {
-  size_t stack_bytes;  /* usable bytes of each stack, rounded up to whole pages */
-  uint32_t mapped;     /* stacks mapped so far */
-  uint32_t busy;       /* stacks with a fiber on them that has not ended */
-  uint32_t max_busy;   /* the most that were busy at once */
+  size_t stack_bytes; /* usable bytes of each stack, rounded up to whole pages */
+  uint32_t mapped;    /* stacks mapped so far */
+  uint32_t busy;      /* stacks with a fiber on them that has not ended */
+  uint32_t max_busy;  /* the most that were busy at once */
 } weft_fiber_stats;
 
 /*
@@ -99,7 +99,8 @@ void weft_fiber_pool_stats(const weft_fiber_pool *pool, weft_fiber_stats *out);
 ** returns to the pool, when `fn` returns. WEFT_FULL at `max_stacks`; WEFT_NOMEM, WEFT_NOSTACK or
 ** WEFT_MAPCOUNT when the system refuses; the pool is as it was.
 */
-weft_status weft_fiber_start(weft_fiber_pool *pool, weft_fiber_fn fn, void *arg, weft_fiber **out);
+weft_status weft_fiber_start(weft_fiber_pool *pool, weft_fiber_fn fn, void *arg,
+                             weft_fiber **out);
 
 /*
 ** Runs `fiber` until it yields or ends; returns true while it has not ended. After false the
@@ -182,8 +183,9 @@ typedef struct weft_world_config {
   uint32_t resumes_per_tick; /* 0 means no limit */
   uint32_t posts_per_tick;   /* 0 means 128 */
   size_t stack_bytes;        /* 16 KiB to 1 GiB; 0 means 64 KiB */
-  size_t record_bytes;       /* the host's own bytes in each routine's slot, zeroed at start; at most 4096 */
-  bool keep_signals;         /* leave SIGSEGV and SIGBUS to the host */
+  size_t
+      record_bytes; /* the host's own bytes in each routine's slot, zeroed at start; at most 4096 */
+  bool keep_signals; /* leave SIGSEGV and SIGBUS to the host */
   weft_world_hooks hooks;
 } weft_world_config;
 
@@ -353,8 +355,8 @@ weft_status weft_join(weft_handle handle, int64_t timeout);
 weft_status weft_arm_wait(weft_world *world, weft_routine *self, int64_t ns);
 weft_status weft_arm_wait_unscaled(weft_world *world, weft_routine *self, int64_t ns);
 weft_status weft_arm_next_tick(weft_world *world, weft_routine *self);
-weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle handle, int64_t timeout,
-                          bool *done);
+weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle handle,
+                          int64_t timeout, bool *done);
 weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self);
 
 /* Leaves with an armed wait, keeping the stack; answers as `weft_woken`, or why it could not

@@ -51,22 +51,22 @@ typedef struct threads {
 
 struct realm {
   universe *universe;
-  weft_world *world; /* NULL once closed */
+  weft_world *world;  /* NULL once closed */
   const void *object; /* the userdata that scripts hold; its user value keeps the store alive */
   realm *next;        /* of the universe */
   uint32_t number;    /* of the realm in its universe */
   uint32_t serial;    /* what its handles remember; a new one when it is configured anew */
   lua_State *store;
-  lua_State *ticking;    /* the Lua thread that called tick; NULL outside */
-  lua_State *donor;      /* whose depth of C calls routines start at, or NULL */
+  lua_State *ticking; /* the Lua thread that called tick; NULL outside */
+  lua_State *donor;   /* whose depth of C calls routines start at, or NULL */
   values values;
   threads threads;
   double fixed_step;
   uint32_t looked; /* routine_look_around: the next slot */
   weft_world_config config;
   bool closing;
-  uint32_t systems[3]; /* subscriptions that are on, by phase */
-  bool dirty[3];       /* phases that hold subscriptions that are off */
+  uint32_t systems[3];  /* subscriptions that are on, by phase */
+  bool dirty[3];        /* phases that hold subscriptions that are off */
   double last_times[3]; /* simTime, realTime, tickCount of a closed world */
 };
 
@@ -74,10 +74,10 @@ struct universe {
   realm *realms;
   lua_State *helper; /* where C code on a fiber makes protected calls */
   realm *current;    /* whose tick runs */
-  realm *fallback; /* the default world, or NULL */
+  realm *fallback;   /* the default world, or NULL */
   uint32_t next_serial;
   const struct pending_call *pending; /* core.c: what binding_protect is about to call */
-  int callbacks;   /* > 0 while a callback runs that is no part of the running routine */
+  int callbacks; /* > 0 while a callback runs that is no part of the running routine */
   const void *handle_meta, *cancelled;
   bool hooked; /* debug hooks were seen in use: compat.h says what for */
   bool closed;
@@ -140,12 +140,12 @@ void *binding_alloc(lua_State *L, void *block, size_t old_size, size_t size);
 /* --- values.c --- */
 bool values_init(lua_State *L, values *v, uint32_t size);
 void values_fini(lua_State *L, values *v);
-void values_reserve(lua_State *L, realm *R, uint32_t count);       /* may throw */
-uint32_t values_put(realm *R, lua_State *L, int index);            /* reserved before */
-uint32_t values_store(realm *R);                             /* the same, value on the store -> */
-uint32_t values_free(realm *R, uint32_t cell);                     /* the next cell */
-uint32_t values_take(realm *R, lua_State *L, uint32_t cell);       /* -> value; the next cell */
-void values_drop(realm *R, uint32_t cell);                         /* frees a whole chain */
+void values_reserve(lua_State *L, realm *R, uint32_t count); /* may throw */
+uint32_t values_put(realm *R, lua_State *L, int index);      /* reserved before */
+uint32_t values_store(realm *R);               /* the same, value on the store -> */
+uint32_t values_free(realm *R, uint32_t cell); /* the next cell */
+uint32_t values_take(realm *R, lua_State *L, uint32_t cell); /* -> value; the next cell */
+void values_drop(realm *R, uint32_t cell);                   /* frees a whole chain */
 
 /* --- threads.c --- */
 bool threads_init(lua_State *L, threads *t, uint32_t size);
@@ -176,11 +176,13 @@ void handle_open(lua_State *L); /* -> metatable */
 handle *handle_check(lua_State *L, int index, const char *who);
 /* -> handle, not yet of a routine; its metatable is upvalue 2 of the function that calls */
 handle *handle_new(lua_State *L, realm *R);
-void handle_bind(realm *R, handle *h, weft_handle id, uint32_t slot); /* handle on the store -> */
+void handle_bind(realm *R, handle *h, weft_handle id,
+                 uint32_t slot);              /* handle on the store -> */
 handle *handle_peek(realm *R, uint32_t slot); /* -> handle on the store, or NULL and nothing */
 void handle_of(lua_State *L, realm *R, const weft_routine *routine); /* -> handle; may throw */
 void handle_complete(realm *R, weft_routine *self, lua_State *from, int count); /* values -> */
-void handle_fail(realm *R, weft_routine *self, lua_State *from, lua_State *traced); /* error -> */
+void handle_fail(realm *R, weft_routine *self, lua_State *from,
+                 lua_State *traced); /* error -> */
 int handle_push_result(lua_State *L, int index, const handle *h, weft_state state);
 realm *handle_realm(const universe *U, const handle *h);
 weft_state handle_state(const universe *U, const handle *h);
@@ -196,7 +198,8 @@ void world_open(lua_State *L);
 realm *world_check(lua_State *L, int index, const char *who);
 void world_push(lua_State *L, const realm *R); /* -> userdata */
 realm *world_fallback(lua_State *L);
-bool world_reachable(lua_State *L, const realm *R); /* its userdata, and with it the store, lives */
+bool world_reachable(lua_State *L,
+                     const realm *R); /* its userdata, and with it the store, lives */
 void world_forget(lua_State *L, realm *R);
 int64_t binding_check_seconds(lua_State *L, int index, const char *who, const char *what);
 
@@ -208,6 +211,9 @@ void systems_phase(void *host, weft_phase phase, double dt);
 void systems_open(lua_State *L);
 int systems_on(lua_State *L);
 int systems_post(lua_State *L);
+
+/* --- require.c --- */
+void require_open(lua_State *L);
 
 /* --- os.c --- */
 void os_open(lua_State *L);

@@ -224,8 +224,8 @@ int luaopen_weft_core(lua_State *L)
   lua_settop(L, 0);
   binding_push_universe(L);
   universe *U = lua_touserdata(L, 1);
-  lua_newtable(L);    /* 2: the module */
-  make_parts(L, U);   /* 3 */
+  lua_newtable(L);  /* 2: the module */
+  make_parts(L, U); /* 3 */
   lua_rawgeti(L, 3, STORE_CANCELLED);
   lua_setfield(L, 2, "Cancelled");
   lua_rawgeti(L, 3, STORE_HANDLE_META);
@@ -237,6 +237,7 @@ int luaopen_weft_core(lua_State *L)
   world_open(L);
   routine_open(L);
   waits_open(L);
+  require_open(L);
   os_open(L);
   probe_open(L);
   return 1;

@@ -10,10 +10,10 @@
 #include "lua/binding.h"
 
 static const char *const state_names[] = {
-    [WEFT_STATE_QUEUED] = "queued",         [WEFT_STATE_RUNNING] = "running",
-    [WEFT_STATE_SLEEPING] = "sleeping",     [WEFT_STATE_CANCELLING] = "cancelling",
-    [WEFT_STATE_COMPLETED] = "completed",   [WEFT_STATE_CANCELLED] = "cancelled",
-    [WEFT_STATE_FAILED] = "failed",         [WEFT_STATE_EXPIRED] = "expired",
+    [WEFT_STATE_QUEUED] = "queued",       [WEFT_STATE_RUNNING] = "running",
+    [WEFT_STATE_SLEEPING] = "sleeping",   [WEFT_STATE_CANCELLING] = "cancelling",
+    [WEFT_STATE_COMPLETED] = "completed", [WEFT_STATE_CANCELLED] = "cancelled",
+    [WEFT_STATE_FAILED] = "failed",       [WEFT_STATE_EXPIRED] = "expired",
 };
 
 /* --- Objects ------------------------------------------------------------------------------- */
@@ -213,7 +213,9 @@ int handle_push_result(lua_State *L, int index, const handle *h, weft_state stat
     return 2;
   }
   switch (h->shape) {
-  case SHAPE_VALUE: compat_get_value(L, index); return 2;
+  case SHAPE_VALUE:
+    compat_get_value(L, index);
+    return 2;
   case SHAPE_ERROR:
     compat_get_value(L, index);
     lua_rawgeti(L, -1, 1);
@@ -230,7 +232,8 @@ int handle_push_result(lua_State *L, int index, const handle *h, weft_state stat
     lua_remove(L, list);
     return count + 1;
   }
-  default: break;
+  default:
+    break;
   }
   if (state != WEFT_STATE_FAILED) return 1;
   lua_pushliteral(L, "not enough memory");
@@ -303,8 +306,10 @@ static int handle_tostring(lua_State *L)
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"cancel", handle_cancel}, {"status", handle_status}, {"error", handle_error}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"cancel", handle_cancel},
+                                   {"status", handle_status},
+                                   {"error", handle_error},
+                                   {NULL, NULL}};
 static const luaL_Reg metamethods[] = {{"__tostring", handle_tostring}, {NULL, NULL}};
 
 void handle_open(lua_State *L)

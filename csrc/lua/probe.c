@@ -129,8 +129,10 @@ static int last_level(lua_State *L)
   }
   while (low + 1 < high) {
     int middle = (low + high) / 2;
-    if (lua_getstack(L, middle, &ar)) low = middle;
-    else high = middle;
+    if (lua_getstack(L, middle, &ar))
+      low = middle;
+    else
+      high = middle;
   }
   return low;
 }

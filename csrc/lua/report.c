@@ -29,8 +29,10 @@ static void print_value(lua_State *L, int index)
 static void print_report(lua_State *L, int what)
 {
   fprintf(stderr, "weft: ");
-  if (lua_isnil(L, what)) fprintf(stderr, "a callback");
-  else print_value(L, what);
+  if (lua_isnil(L, what))
+    fprintf(stderr, "a callback");
+  else
+    print_value(L, what);
   fprintf(stderr, " failed: ");
   print_value(L, what + 1);
   if (lua_isstring(L, what + 2)) fprintf(stderr, "\n%s", lua_tostring(L, what + 2));

@@ -119,7 +119,8 @@ static int report_extra(lua_State *L, void *context)
 }
 
 /* error on top of `co` -> ; what it means for the routine */
-static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co, lua_State *traced)
+static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co,
+                       lua_State *traced)
 {
   lua_State *helper = R->universe->helper;
   if (lua_touserdata(co, -1) == R->universe->cancelled) {
@@ -204,11 +205,11 @@ static void ended_badly(realm *R, weft_routine *self, record *rec)
   close_coroutine(R, self, rec);
 }
 
-static const char forced_text[] =
-    "ended by force: it went on waiting though it was told to stop; let routine.Cancelled through "
-    "(routine.pcall does), do not wait in a loop around pcall";
-static const char forced_yield_text[] =
-    "ended by force at a bare coroutine.yield(), where a cancel cannot be raised; its cleanups run";
+static const char forced_text[] = "ended by force: it went on waiting though it was told to "
+                                  "stop; let routine.Cancelled through "
+                                  "(routine.pcall does), do not wait in a loop around pcall";
+static const char forced_yield_text[] = "ended by force at a bare coroutine.yield(), where a "
+                                        "cancel cannot be raised; its cleanups run";
 
 /* "cancelled", reported with the place at which it stood. */
 static void end_by_force(realm *R, weft_routine *self, record *rec, const char *text)
@@ -240,9 +241,12 @@ static weft_status yielded(const realm *R, weft_routine *self, record *rec, int 
 static weft_status end_status(const record *rec)
 {
   switch (rec->outcome) {
-  case OUTCOME_COMPLETED: return WEFT_OK;
-  case OUTCOME_CANCELLED: return WEFT_CANCELLED;
-  default: return WEFT_FAILED;
+  case OUTCOME_COMPLETED:
+    return WEFT_OK;
+  case OUTCOME_CANCELLED:
+    return WEFT_CANCELLED;
+  default:
+    return WEFT_FAILED;
   }
 }
 
@@ -297,7 +301,8 @@ static RARE weft_status begin(realm *R, weft_routine *self, record *rec)
 }
 
 /* The coroutine came back from a wait with something else than our next wait. */
-static RARE weft_status came_back(realm *R, weft_routine *self, record *rec, int status, int nresults)
+static RARE weft_status came_back(realm *R, weft_routine *self, record *rec, int status,
+                                  int nresults)
 {
   lua_State *co = rec->thread;
   /* Refused as neither yielded nor failed: the coroutine of a waiting routine has ended. */
@@ -371,8 +376,8 @@ void routine_ended(void *host, weft_routine *self, bool joined)
 void routine_look(const realm *R, weft_routine *routine)
 {
   const lua_State *co = record_of(routine)->thread;
-  if (co && weft_routine_state_of(routine) == WEFT_STATE_SLEEPING && !weft_routine_pinned(routine) &&
-      lua_status((lua_State *)co) != LUA_YIELD)
+  if (co && weft_routine_state_of(routine) == WEFT_STATE_SLEEPING &&
+      !weft_routine_pinned(routine) && lua_status((lua_State *)co) != LUA_YIELD)
     weft_routine_wake(R->world, routine);
 }
 
@@ -414,8 +419,10 @@ static int api_self(lua_State *L)
 {
   universe *U = binding_universe(L);
   const weft_routine *self = binding_self(U);
-  if (self) handle_of(L, U->current, self);
-  else lua_pushnil(L);
+  if (self)
+    handle_of(L, U->current, self);
+  else
+    lua_pushnil(L);
   return 1;
 }
 
@@ -466,9 +473,9 @@ static int api_pcall(lua_State *L)
 }
 
 static const luaL_Reg starters[] = {{"start", api_start}, {NULL, NULL}};
-static const luaL_Reg functions[] = {
-    {"defer", api_defer}, {"self", api_self}, {"world", api_world},
-    {"isCancelled", api_is_cancelled}, {"pcall", api_pcall}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"defer", api_defer}, {"self", api_self},
+                                     {"world", api_world}, {"isCancelled", api_is_cancelled},
+                                     {"pcall", api_pcall}, {NULL, NULL}};
 
 void routine_open(lua_State *L)
 {

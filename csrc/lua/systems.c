@@ -35,8 +35,10 @@ static int remove_off(lua_State *L, int list)
     lua_rawgeti(L, -1, 1);
     bool on = lua_toboolean(L, -1);
     lua_pop(L, 1);
-    if (on) lua_rawseti(L, list, ++kept);
-    else lua_pop(L, 1);
+    if (on)
+      lua_rawseti(L, list, ++kept);
+    else
+      lua_pop(L, 1);
   }
   for (int i = count; i > kept; i--) {
     lua_pushnil(L);
@@ -102,8 +104,9 @@ int systems_on(lua_State *L)
   for (int i = 0; i < 3 && lua_type(L, 2) == LUA_TSTRING; i++)
     if (strcmp(lua_tostring(L, 2), phase_names[i]) == 0) phase = i;
   if (phase < 0)
-    return binding_misuse(L, "world:on: phase must be 'preUpdate', 'update' or 'postUpdate', got %s",
-                          lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : binding_got(L, 2));
+    return binding_misuse(
+        L, "world:on: phase must be 'preUpdate', 'update' or 'postUpdate', got %s",
+        lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : binding_got(L, 2));
   if (!lua_isfunction(L, 3))
     return binding_misuse(L, "world:on: a function expected, got %s", binding_got(L, 3));
   lua_pushvalue(R->store, STORE_SYSTEMS);

@@ -88,7 +88,9 @@ lua_State *threads_push_donor(lua_State *L, size_t stack_bytes)
     donor = next;
   }
   /* Both are on the stack; the shallower one goes. */
-  if (lua_tothread(L, -1) == donor) lua_remove(L, -2);
-  else lua_pop(L, 1);
+  if (lua_tothread(L, -1) == donor)
+    lua_remove(L, -2);
+  else
+    lua_pop(L, 1);
   return donor;
 }

@@ -134,8 +134,9 @@ static int report_stuck(lua_State *L, void *context)
   realm *R = context;
   handle_of(L, R, weft_self());
   lua_insert(L, 1);
-  lua_pushliteral(L, "told to stop but goes on waiting under C frames, where it cannot be ended by "
-                     "force; let routine.Cancelled through");
+  lua_pushliteral(
+      L, "told to stop but goes on waiting under C frames, where it cannot be ended by "
+         "force; let routine.Cancelled through");
   lua_insert(L, 2);
   return report_push_on(L, R);
 }
@@ -153,9 +154,8 @@ static void report_once(lua_State *L, const weft_routine *self)
 }
 
 /* Leaves on the native stack; also where nothing was armed, with the reason. */
-static RARE int leave_pinned(lua_State *L, weft_routine *self,
-                                                  weft_status armed, enum kind kind,
-                                                  const char *who)
+static RARE int leave_pinned(lua_State *L, weft_routine *self, weft_status armed,
+                             enum kind kind, const char *who)
 {
   weft_world *world = realm_of(self)->world;
   if (armed == WEFT_CANCELLED) return raise_cancelled(L, realm_of(self));
@@ -229,15 +229,15 @@ static int api_join(lua_State *L)
   universe *U = binding_universe(L);
   bool compact, done = false;
   const handle *h = handle_check(L, 1, "routine.join");
-  int64_t timeout = lua_isnoneornil(L, 2)
-                        ? -1
-                        : binding_check_seconds(L, 2, "routine.join", "timeout");
+  int64_t timeout =
+      lua_isnoneornil(L, 2) ? -1 : binding_check_seconds(L, 2, "routine.join", "timeout");
   weft_routine *self = find_waiter(L, &compact, "routine.join");
   lua_settop(L, 2);
   weft_state state = handle_state(U, h);
   if (state >= WEFT_STATE_COMPLETED) return join_at_once(L, U, h, state);
   if (handle_realm(U, h) != realm_of(self))
-    return binding_misuse(L, "routine.join: the routine is of another world, which does not run now");
+    return binding_misuse(
+        L, "routine.join: the routine is of another world, which does not run now");
   weft_status armed = weft_arm_join(realm_of(self)->world, self, h->id, timeout, &done);
   if (done) return join_at_once(L, U, h, handle_state(U, h));
   return leave(L, self, compact, armed, KIND_JOIN, "routine.join");

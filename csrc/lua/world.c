@@ -220,8 +220,9 @@ static int api_tick(lua_State *L)
   R->ticking = NULL;
   U->current = NULL;
   if (status == WEFT_INVALID)
-    return binding_misuse(L, "world:tick: dt must be at most 9e9 and not run over the clock, got %s",
-                          binding_got(L, 2));
+    return binding_misuse(
+        L, "world:tick: dt must be at most 9e9 and not run over the clock, got %s",
+        binding_got(L, 2));
   if (status) return failed_to(L, "world:tick", status);
   lua_pushinteger(L, (lua_Integer)resumed);
   return 1;
@@ -344,10 +345,13 @@ static int report_left(lua_State *L, void *context)
   while ((routine = weft_routine_each(R->world, &cursor)) != NULL) {
     const record *rec = weft_routine_record(routine);
     handle_of(L, R, routine);
-    lua_pushliteral(L, "still waits under C frames at world:close, after its last pass: dropped as "
-                       "it stands, its cleanups do not run");
-    if (rec->thread) luaL_traceback(L, rec->thread, NULL, 0);
-    else lua_pushnil(L);
+    lua_pushliteral(
+        L, "still waits under C frames at world:close, after its last pass: dropped as "
+           "it stands, its cleanups do not run");
+    if (rec->thread)
+      luaL_traceback(L, rec->thread, NULL, 0);
+    else
+      lua_pushnil(L);
     report_push_on(L, R);
   }
   return 0;
@@ -431,9 +435,12 @@ static double time_of(const realm *R, int which)
 {
   if (!R->world) return R->last_times[which];
   switch (which) {
-  case 0: return (double)weft_world_sim_time(R->world) / 1e9;
-  case 1: return (double)weft_world_real_time(R->world) / 1e9;
-  default: return (double)weft_world_tick_count(R->world);
+  case 0:
+    return (double)weft_world_sim_time(R->world) / 1e9;
+  case 1:
+    return (double)weft_world_real_time(R->world) / 1e9;
+  default:
+    return (double)weft_world_tick_count(R->world);
   }
 }
 
@@ -448,8 +455,10 @@ static int world_index(lua_State *L)
   const char *name = lua_tostring(L, 2);
   for (int i = 0; i < 3; i++) {
     if (strcmp(name, time_names[i]) != 0) continue;
-    if (i < 2) lua_pushnumber(L, time_of(R, i));
-    else lua_pushinteger(L, (lua_Integer)time_of(R, i));
+    if (i < 2)
+      lua_pushnumber(L, time_of(R, i));
+    else
+      lua_pushinteger(L, (lua_Integer)time_of(R, i));
     return 1;
   }
   if (strcmp(name, "onError") == 0 && R->world) {
@@ -512,9 +521,11 @@ static const luaL_Reg metamethods[] = {{"__gc", world_gc},
                                        {"__newindex", world_newindex},
                                        {"__tostring", world_tostring},
                                        {NULL, NULL}};
-static const luaL_Reg functions[] = {
-    {"world", api_new}, {"default", api_default}, {"here", api_here}, {"refusal", api_refusal},
-    {NULL, NULL}};
+static const luaL_Reg functions[] = {{"world", api_new},
+                                     {"default", api_default},
+                                     {"here", api_here},
+                                     {"refusal", api_refusal},
+                                     {NULL, NULL}};
 
 /* Module table on top. */
 void world_open(lua_State *L)

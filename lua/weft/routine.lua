@@ -15,6 +15,9 @@ routine.cancel = core.handleMethods.cancel
 routine.status = core.handleMethods.status
 core.handleMethods.join = routine.join
 
+-- Two routines that load the same waiting module get one module: require takes a lock per module.
+rawset(_G, "require", core.locked(require, routine.nextTick))
+
 --- Configures the calling world, else the default one; raises as `world:configure` does.
 ---
 ---     routine.configure{ capacity = 2000 }

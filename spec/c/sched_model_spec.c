@@ -60,6 +60,7 @@ static const char *compare_task(uint32_t id)
   EXPECT(task->wake == it->wake);
   EXPECT(task->cancel == it->cancel);
   EXPECT(task->raises == it->raises);
+  EXPECT(task->joined == it->joined);
   EXPECT(task->unstarted == !it->entered);
   EXPECT((task->joins != WEFT_NO_SLOT) == (it->target != MODEL_NONE));
   EXPECT(weft__sched_wakes_in(&sched, task) == model_wakes_in(&model, id));
@@ -159,6 +160,7 @@ static const char *finish(weft__task *self, weft_state state)
 {
   model_finish(&model, model.running, state);
   weft__sched_finish(&sched, self, state);
+  weft__sched_release(&sched, self);
   return NULL;
 }
 

@@ -119,7 +119,10 @@ static uint32_t first_joiner(const sched_model *model, uint32_t target)
 void model_finish(sched_model *model, uint32_t task, weft_state state)
 {
   uint32_t joiner;
-  while ((joiner = first_joiner(model, task)) != MODEL_NONE) make_ready(model, joiner);
+  while ((joiner = first_joiner(model, task)) != MODEL_NONE) {
+    model->tasks[joiner].joined = state;
+    make_ready(model, joiner);
+  }
   model_task *it = &model->tasks[task];
   it->state = state;
   it->alive = false;

@@ -32,6 +32,7 @@ typedef struct model_task {
   uint32_t target; /* the task it joins, or MODEL_NONE */
   bool alive, entered, cancel;
   uint32_t raises;
+  weft_state joined; /* how the task that it joined has ended */
   uint32_t slot, generation;
 } model_task;
 
