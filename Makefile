@@ -212,7 +212,7 @@ $(MODULE_JIT): $(BIND_OBJ_JIT) $(CORE_OBJ)
 $(MODULE_54) $(MODULE_JIT):
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) -shared -Wl,-z,relro -Wl,-z,noexecstack $^ -lm -pthread -o $@
+	$(Q)$(LINK) -shared -Wl,-z,relro -Wl,-z,noexecstack $^ -lm -pthread -o $@.new && mv $@.new $@
 
 $(UNIT_C): $(B)/%: $(B)/obj/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call say,LINK,$@)

@@ -123,10 +123,15 @@ size_t weft_fiber_stack_left(void);
 /*
 ** An overflow of a fiber's stack runs into a guard. With the handler installed (it runs on an
 ** alternate signal stack of the installing thread) the process prints which routine it was and
-** what to raise, then lets the handler that was there before act. Called by `weft_world_new`
-** unless its config says otherwise. Harmless when called again. WEFT_NOMEM, WEFT_INVALID.
+** what to raise, then lets the handler that was there before act. Called by `weft_world_new`, from
+** Lua too, unless the host said `weft_leave_signals`. Harmless when called again. WEFT_NOMEM,
+** WEFT_INVALID.
 */
 weft_status weft_catch_overflow(void);
+
+/* For a host with handlers of its own: from now on worlds leave SIGSEGV and SIGBUS alone. To be
+   called before the first world is made; any thread. */
+void weft_leave_signals(void);
 
 /* --- Worlds -------------------------------------------------------------------------------- */
 
@@ -185,7 +190,6 @@ typedef struct weft_world_config {
   size_t stack_bytes;        /* 16 KiB to 1 GiB; 0 means 64 KiB */
   size_t
       record_bytes; /* the host's own bytes in each routine's slot, zeroed at start; at most 4096 */
-  bool keep_signals; /* leave SIGSEGV and SIGBUS to the host */
   weft_world_hooks hooks;
 } weft_world_config;
 

@@ -10,6 +10,10 @@
 
 enum kind { KIND_SLEEP, KIND_JOIN };
 
+/* Native stack that a pinned wait leaves to what comes after it: where Lua has no limit of C calls of
+   its own, a recursion that waits ends in an error and not in the guard. */
+#define STACK_RESERVE ((size_t)24 << 10)
+
 /* What a wait goes through each time is inlined whole. */
 #define HOT __attribute__((flatten))
 #define RARE __attribute__((noinline))
@@ -117,6 +121,8 @@ static RARE weft_routine *find_pinned(lua_State *L, const char *who)
     binding_misuse(L, "%s: not inside a routine; start one with routine.start", who);
   if (compat_in_finalizer(L))
     binding_misuse(L, "%s: not allowed in a finalizer (__gc); start a routine there", who);
+  if (weft_fiber_stack_left() < STACK_RESERVE)
+    binding_misuse(L, "%s: C stack overflow; raise stackBytes, or recurse less", who);
   if (compat_hooks_in_use(L)) realm_of(self)->universe->hooked = true;
   return self;
 }

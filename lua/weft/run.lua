@@ -100,10 +100,10 @@ end
 local run = {}
 
 ---@class weft.RunOptions
----@field hz? number ticks a second, 60 unless given
----@field ticks? integer
----@field stopWhen? fun(world: weft.World): boolean
----@field speed? "real"|"max"
+---@field hz? number ticks a second, over 0; 60 unless given
+---@field ticks? integer how many ticks to run at most
+---@field stopWhen? fun(world: weft.World): boolean asked before each tick
+---@field speed? "real"|"max" paced by the clock, as it is unless given, or as fast as it goes
 
 --- Ticks a world until it is done, 60 times a second unless told otherwise.
 ---

@@ -1,8 +1,9 @@
----@meta weft.core
 -- SPDX-License-Identifier: MIT
 -- types.lua - for editors: what the C half gives, worlds first. Never loaded by the library. The
 -- functions of routines stand in types_routine.lua.
 -- luacheck: ignore 212 241
+
+---@meta weft.core
 
 -- --- Options and numbers --------------------------------------------------------------------
 
@@ -45,6 +46,7 @@
 ---@field realTime number seconds of all dt, paused and unscaled time included, read-only
 ---@field tickCount integer ticks so far, read-only
 ---@field onError? weft.ErrorHandler errors that nobody catches; nil, as at first, writes to stderr
+---@field run fun(self: weft.World, options?: weft.RunOptions): integer ticks on; see run.lua
 local World = {}
 
 --- One simulation tick, its stages in the order that the README lists.
@@ -88,7 +90,7 @@ function World:on(phase, fn) end
 ---@return nil|"full" reason over a million posts are waiting
 function World:post(fn, priority) end
 
---- Lets sim time and the waits on it stand still from the next tick on. Posts, systems, waits of
+--- Lets sim time and the routines stand still from the next tick on. Posts, systems, waits of
 --- `routine.waitUnscaled` and cancels go on.
 ---
 ---     world:pause()
@@ -132,8 +134,6 @@ function World:stats() end
 ---
 ---     world:close()
 function World:close() end
-
--- world:run is Lua, and documented in run.lua.
 
 --- What `world:on` gives.
 ---@class weft.Subscription

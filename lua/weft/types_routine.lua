@@ -1,8 +1,9 @@
----@meta
 -- SPDX-License-Identifier: MIT
 -- types_routine.lua - for editors: the functions of `require "weft.routine"` and the methods of the
 -- handles it gives. Never loaded by the library.
 -- luacheck: ignore 212 241
+
+---@meta
 
 --- `queued` is unstarted, or woken and not yet resumed; `sleeping` is every kind of wait. Slots are
 --- reused, the one that ended first first; then the handle is `expired`, for ever.

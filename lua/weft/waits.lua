@@ -3,10 +3,10 @@
 --
 -- The C half arms the wait and yields, or switches stacks and returns; either way what comes back
 -- is a token that only the scheduler has, and what the wait gave. Nothing comes back where debug
--- hooks are in use: then the yield is here, since lua_yield takes itself for one out of a hook while
--- another routine waits inside one. Anything but the token is a resume by hand: it is told whose
--- coroutine this is and changes nothing. No state is kept here: a hook may switch between any two
--- instructions.
+-- hooks are in use: then the yield is here, since lua_yield takes itself for one out of a hook
+-- while another routine waits inside one. Anything but the token is a resume by hand: it is told
+-- whose coroutine this is and changes nothing. No state is kept here: a hook may switch between any
+-- two instructions.
 local yield = coroutine.yield
 
 ---@param halves table the C halves, from weft.core
