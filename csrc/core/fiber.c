@@ -143,7 +143,13 @@ WEFT_NOINLINE size_t weft_fiber_stack_left(void)
 void weft__fiber_prefetch(const weft_fiber *fiber)
 {
   WEFT_PREFETCH(fiber);
-  WEFT_PREFETCH((const char *)fiber - 96);
+}
+
+/* Five lines: the switch, and a few frames of whoever waited. */
+void weft__fiber_prefetch_frames(const weft_fiber *fiber)
+{
+  const char *sp = fiber->sp;
+  for (int line = 0; line < 5; line++) WEFT_PREFETCH(sp + line * 64);
 }
 
 /* --- Pools --------------------------------------------------------------------------------- */

@@ -34,8 +34,10 @@ bool weft__fiber_trim_suspended(weft_fiber *fiber);
    WEFT_NOMEM, WEFT_NOSTACK, WEFT_MAPCOUNT; what could be mapped stays mapped. */
 weft_status weft__fiber_pool_reserve(weft_fiber_pool *pool, uint32_t count);
 
-/* Starts loading what resuming this fiber will touch. */
+/* Start loading what resuming this fiber will touch: its record, and, when that has arrived, the
+   frames at which it was left. */
 void weft__fiber_prefetch(const weft_fiber *fiber);
+void weft__fiber_prefetch_frames(const weft_fiber *fiber);
 
 /* Debug walker: every list and counter of the pool agrees with every other. */
 bool weft__fiber_pool_valid(const weft_fiber_pool *pool);

@@ -6,13 +6,18 @@
 
 #include <stdlib.h>
 
+#include "platform/platform.h"
 #include "platform/system.h"
 
 #define ARITY 4
 #define LINE 64
 
+/* Entries from which on the heap outgrows the first cache. */
+#define PREFETCH_FROM 4096
+
 /* One compare decides deadline and tie: gcc and clang make it a cmp and an sbb. */
-typedef unsigned __int128 heap_key;
+/* Read and written beside the two halves of an entry: it may alias them. */
+typedef unsigned __int128 __attribute__((may_alias)) heap_key;
 
 static inline heap_key key_of(weft__heap_entry entry)
 {
@@ -21,7 +26,7 @@ static inline heap_key key_of(weft__heap_entry entry)
 
 static inline uint32_t slot_of(const weft__heap *heap, weft__heap_entry entry)
 {
-  return (uint32_t)(entry.tie & ((UINT64_C(1) << heap->slot_bits) - 1));
+  return (uint32_t)(entry.tie & heap->slot_mask);
 }
 
 static inline uint32_t *position_of(const weft__heap *heap, uint32_t slot)
@@ -29,10 +34,23 @@ static inline uint32_t *position_of(const weft__heap *heap, uint32_t slot)
   return (uint32_t *)(heap->positions + (size_t)slot * heap->stride);
 }
 
-static inline void put(weft__heap *heap, uint32_t index, weft__heap_entry entry)
+/* What the sifts need, in registers: the stores into the positions could alias the heap. */
+typedef struct heap_view {
+  heap_key *keys;
+  char *positions;
+  size_t stride;
+  uint64_t mask;
+} heap_view;
+
+static inline heap_view view_of(const weft__heap *heap)
 {
-  heap->entries[index] = entry;
-  *position_of(heap, slot_of(heap, entry)) = index;
+  return (heap_view){(heap_key *)heap->entries, heap->positions, heap->stride, heap->slot_mask};
+}
+
+static inline void put(heap_view view, size_t index, heap_key key)
+{
+  view.keys[index] = key;
+  *(uint32_t *)(view.positions + ((uint64_t)key & view.mask) * view.stride) = (uint32_t)index;
 }
 
 weft_status weft__heap_init(weft__heap *heap, uint32_t capacity, void *positions, size_t stride)
@@ -50,6 +68,7 @@ weft_status weft__heap_init(weft__heap *heap, uint32_t capacity, void *positions
       .entries = (weft__heap_entry *)base + (ARITY - 1),
       .capacity = capacity,
       .slot_bits = bits,
+      .slot_mask = (UINT64_C(1) << bits) - 1,
       .sequence_end = UINT64_C(1) << (64 - bits),
       .positions = positions,
       .stride = stride,
@@ -64,49 +83,55 @@ void weft__heap_fini(weft__heap *heap)
   *heap = (weft__heap){0};
 }
 
-/* Moves `entry` from the hole at `index` towards the root. */
-static void sift_up(weft__heap *heap, uint32_t index, weft__heap_entry entry)
+/* Moves `key` from the hole at `index` towards the root. */
+static inline void sift_up(heap_view view, size_t index, heap_key key)
 {
-  heap_key key = key_of(entry);
   while (index > 0) {
-    uint32_t parent = (index - 1) / ARITY;
-    if (key_of(heap->entries[parent]) <= key) break;
-    put(heap, index, heap->entries[parent]);
+    size_t parent = (index - 1) / ARITY;
+    heap_key above = view.keys[parent];
+    if (above <= key) break;
+    put(view, index, above);
     index = parent;
   }
-  put(heap, index, entry);
+  put(view, index, key);
 }
 
-/* The smallest of the up to four children from `first` on. Four take a tournament: two compares
-   that do not depend on each other, then the final. */
-static inline uint32_t smallest_child(const weft__heap *heap, uint32_t first)
+/* The smallest of four siblings: a tournament without branches, which nobody could predict. */
+static inline size_t smallest_of_four(const heap_key *child)
 {
-  const weft__heap_entry *child = heap->entries + first;
-  uint32_t left = heap->count - first;
-  if (WEFT_LIKELY(left >= ARITY)) {
-    uint32_t a = key_of(child[1]) < key_of(child[0]);
-    uint32_t b = 2 + (key_of(child[3]) < key_of(child[2]));
-    return first + (key_of(child[b]) < key_of(child[a]) ? b : a);
-  }
-  uint32_t best = 0;
-  for (uint32_t i = 1; i < left; i++)
-    if (key_of(child[i]) < key_of(child[best])) best = i;
-  return first + best;
+  heap_key c0 = child[0], c1 = child[1], c2 = child[2], c3 = child[3];
+  size_t a = c1 < c0, b = c3 < c2;
+  heap_key l = a ? c1 : c0, r = b ? c3 : c2;
+  size_t s = r < l;
+  return a ^ ((a ^ (b | 2)) & -s);
 }
 
-/* Moves `entry` from the hole at `index` towards the leaves. */
-static void sift_down(weft__heap *heap, uint32_t index, weft__heap_entry entry)
+static inline size_t smallest_child(const heap_key *child, size_t left)
 {
-  heap_key key = key_of(entry);
+  if (WEFT_LIKELY(left >= ARITY)) return smallest_of_four(child);
+  size_t best = 0;
+  for (size_t i = 1; i < left; i++)
+    if (child[i] < child[best]) best = i;
+  return best;
+}
+
+/* Moves `key` from the hole at `index` towards the leaves. */
+static inline void sift_down(heap_view view, size_t count, size_t index, heap_key key)
+{
   for (;;) {
-    uint64_t first = (uint64_t)index * ARITY + 1;
-    if (first >= heap->count) break;
-    uint32_t child = smallest_child(heap, (uint32_t)first);
-    if (key <= key_of(heap->entries[child])) break;
-    put(heap, index, heap->entries[child]);
+    size_t first = index * ARITY + 1;
+    if (first >= count) break;
+    /* The lines of all grandchildren: which one is next is known only after the compares. */
+    const heap_key *below_that = view.keys + (first * ARITY + 1);
+    if (count > PREFETCH_FROM)
+      for (size_t i = 0; i < ARITY; i++) __builtin_prefetch(below_that + i * ARITY);
+    size_t child = first + smallest_child(view.keys + first, count - first);
+    heap_key below = view.keys[child];
+    if (key <= below) break;
+    put(view, index, below);
     index = child;
   }
-  put(heap, index, entry);
+  put(view, index, key);
 }
 
 static int by_key(const void *a, const void *b)
@@ -117,13 +142,13 @@ static int by_key(const void *a, const void *b)
 
 /* The sequence ran out (after 2^40 and more arms): sorts, which keeps it a heap, and counts anew
    in that order, so that ties stay in arming order. */
-static void renumber(weft__heap *heap)
+static WEFT_COLD void renumber(weft__heap *heap)
 {
   if (heap->count > 1) qsort(heap->entries, heap->count, sizeof(weft__heap_entry), by_key);
   for (uint32_t i = 0; i < heap->count; i++) {
     weft__heap_entry entry = heap->entries[i];
     entry.tie = (uint64_t)i << heap->slot_bits | slot_of(heap, entry);
-    put(heap, i, entry);
+    put(view_of(heap), i, key_of(entry));
   }
   heap->sequence = heap->count;
 }
@@ -135,18 +160,20 @@ void weft__heap_add(weft__heap *heap, uint32_t slot, int64_t deadline)
   if (WEFT_UNLIKELY(heap->sequence >= heap->sequence_end)) renumber(heap);
   weft__heap_entry entry = {.tie = heap->sequence++ << heap->slot_bits | slot,
                             .deadline = (uint64_t)deadline};
-  sift_up(heap, heap->count++, entry);
+  sift_up(view_of(heap), heap->count++, key_of(entry));
 }
 
 /* Closes the hole at `index` with the last entry. */
-static void fill(weft__heap *heap, uint32_t index)
+static inline void fill(weft__heap *heap, size_t index)
 {
-  weft__heap_entry last = heap->entries[--heap->count];
-  if (index == heap->count) return;
-  if (index > 0 && key_of(last) < key_of(heap->entries[(index - 1) / ARITY]))
-    sift_up(heap, index, last);
+  heap_view view = view_of(heap);
+  size_t count = --heap->count;
+  heap_key last = view.keys[count];
+  if (index == count) return;
+  if (index > 0 && last < view.keys[(index - 1) / ARITY])
+    sift_up(view, index, last);
   else
-    sift_down(heap, index, last);
+    sift_down(view, count, index, last);
 }
 
 void weft__heap_remove(weft__heap *heap, uint32_t slot)

@@ -28,6 +28,7 @@ typedef struct weft__heap {
   weft__heap_entry *entries; /* entries[0] is the minimum */
   uint32_t count, capacity;
   uint32_t slot_bits;
+  uint64_t slot_mask;    /* the low `slot_bits` */
   uint64_t sequence;     /* of the next entry */
   uint64_t sequence_end; /* where the sequence has to be renumbered; tests lower it */
   char *positions;       /* the uint32_t of slot i is at positions + i * stride */

@@ -94,19 +94,32 @@ static void drop_routine(weft__sched *sched, weft__task *task)
 
 const weft__sched_ops weft__routine_ops = {.dropped = drop_routine};
 
-static inline void look_ahead(weft_world *world)
+/* The three are few places apart, so one may stand for another that is missing. */
+static inline void look_ahead(weft_world *world, uint32_t head)
 {
   const weft_world_hooks *hooks = &world->config.hooks;
   weft__task *ahead[3];
-  if (weft__sched_look_ahead(&world->sched, ahead) && hooks->prefetch)
-    hooks->prefetch(hooks->host, weft__routine_of(ahead[0]), weft__routine_of(ahead[1]),
-                    weft__routine_of(ahead[2]));
+  if (!weft__sched_look_ahead(&world->sched, head, ahead)) return;
+  weft_routine *near = weft__routine_of(ahead[2] ? ahead[2] : ahead[1] ? ahead[1] : ahead[0]);
+  weft_routine *middle = ahead[1] ? weft__routine_of(ahead[1]) : near;
+  weft_routine *far = ahead[0] ? weft__routine_of(ahead[0]) : middle;
+  if (WEFT_UNLIKELY(middle->fiber != NULL)) weft__fiber_prefetch(middle->fiber);
+  if (WEFT_UNLIKELY(near->fiber != NULL)) weft__fiber_prefetch_frames(near->fiber);
+  if (hooks->prefetch) hooks->prefetch(hooks->host, far, middle, near);
+}
+
+void weft__begin_look_ahead(weft_world *world)
+{
+  const weft__ring *ready = &world->sched.ready;
+  if (!world->sched.prefetches || ready->pass_end - ready->head < WEFT_AHEAD_NEAR) return;
+  for (uint32_t places = WEFT_AHEAD_TASK; places > 0; places--)
+    look_ahead(world, ready->head - places);
 }
 
 weft_routine *weft_pass_next(weft_world *world)
 {
   weft__task *task = weft__sched_take(&world->sched);
-  if (world->sched.prefetches) look_ahead(world);
+  if (world->sched.prefetches) look_ahead(world, world->sched.ready.head);
   return weft__routine_of(task);
 }
 

@@ -431,20 +431,24 @@ int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task)
 
 /* --- The pass ------------------------------------------------------------------------------ */
 
+/* Two rounds: while the heap is busy with the next ones, those it gave are fetched. */
 static void wake_due(weft__sched *sched, weft__heap *heap, int64_t now, weft__ring *ring,
                      weft__place place)
 {
   int64_t limit = now > INT64_MAX - DUE_SLACK_NS ? INT64_MAX : now + DUE_SLACK_NS;
-  uint32_t slot;
+  uint32_t slot, at = ring->tail;
   while (weft__heap_pop_due(heap, limit, &slot)) {
-    weft__task *task = weft__sched_at(sched, slot);
+    weft__prefetch_task(weft__sched_at(sched, slot));
+    weft__ring_push(ring, slot);
+  }
+  for (; at != ring->tail; at++) {
+    weft__task *task = weft__sched_at(sched, ring->items[at & ring->mask]);
     /* A deadline next to a join is its time limit: the target had not ended before it. */
     bool timed_out = task->joins != WEFT_NO_SLOT;
     if (timed_out) joiners_remove(sched, task);
     task->wake = timed_out ? WEFT_TIMEOUT : WEFT_OK;
     task->state = WEFT_STATE_QUEUED;
     task->place = (uint8_t)place;
-    weft__ring_push(ring, slot);
   }
 }
 

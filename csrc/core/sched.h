@@ -168,24 +168,34 @@ weft__task *weft__sched_take(weft__sched *sched);
 #define WEFT_AHEAD_MIDDLE 7
 #define WEFT_AHEAD_NEAR 4
 
-static inline weft__task *weft__sched_ahead(const weft__sched *sched, uint32_t places)
+static inline void weft__prefetch_task(const weft__task *task)
 {
-  uint32_t slot = sched->ready.items[(sched->ready.head + places) & sched->ready.mask];
+  __builtin_prefetch(task);
+  __builtin_prefetch((const char *)task + 64);
+}
+
+/* The task that stands `places` behind `head`, which may be before the pass begins; NULL if there
+   is none. */
+static inline weft__task *weft__sched_ahead(const weft__sched *sched, uint32_t head,
+                                            uint32_t places)
+{
+  const weft__ring *ring = &sched->ready;
+  if (head + places - ring->head >= ring->pass_end - ring->head) return NULL;
+  uint32_t slot = ring->items[(head + places) & ring->mask];
   return slot < sched->capacity ? weft__sched_at(sched, slot) : NULL;
 }
 
-/* Prefetches a task that comes up, and shows three that come up sooner and sooner; false near the
-   end of the pass. */
-static inline bool weft__sched_look_ahead(const weft__sched *sched, weft__task *ahead[3])
+/* Prefetches a task that comes up, and shows three that come up sooner and sooner, each NULL if
+   there is none; false if there is none at all. */
+static inline bool weft__sched_look_ahead(const weft__sched *sched, uint32_t head,
+                                          weft__task *ahead[3])
 {
-  if (sched->ready.pass_end - sched->ready.head <= WEFT_AHEAD_TASK) return false;
-  const char *task = (const char *)weft__sched_ahead(sched, WEFT_AHEAD_TASK);
-  ahead[0] = weft__sched_ahead(sched, WEFT_AHEAD_FAR);
-  ahead[1] = weft__sched_ahead(sched, WEFT_AHEAD_MIDDLE);
-  ahead[2] = weft__sched_ahead(sched, WEFT_AHEAD_NEAR);
-  __builtin_prefetch(task);
-  __builtin_prefetch(task + 64);
-  return ahead[0] && ahead[1] && ahead[2];
+  const weft__task *task = weft__sched_ahead(sched, head, WEFT_AHEAD_TASK);
+  if (task) weft__prefetch_task(task);
+  ahead[0] = weft__sched_ahead(sched, head, WEFT_AHEAD_FAR);
+  ahead[1] = weft__sched_ahead(sched, head, WEFT_AHEAD_MIDDLE);
+  ahead[2] = weft__sched_ahead(sched, head, WEFT_AHEAD_NEAR);
+  return ahead[0] || ahead[1] || ahead[2];
 }
 
 #endif

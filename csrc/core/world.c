@@ -263,6 +263,7 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
   run_phase(world, WEFT_PRE_UPDATE, dt);
   run_phase(world, WEFT_UPDATE, dt);
   weft__sched_begin_pass(sched);
+  weft__begin_look_ahead(world);
   if (!pass_is_empty(sched)) run_pass(world);
   run_phase(world, WEFT_POST_UPDATE, dt);
   trim_stacks(world);

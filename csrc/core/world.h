@@ -41,6 +41,9 @@ extern const weft__sched_ops weft__routine_ops;
 /* What a runner fiber does, with the world. */
 void weft__runner(void *world);
 
+/* Prefetches for the first resumes of a pass, which have nobody before them to do it. */
+void weft__begin_look_ahead(weft_world *world);
+
 /* Makes the world this thread's ticking one, and back. */
 void weft__set_ticking(weft_world *world);
 
