@@ -53,15 +53,33 @@ weft_status weft__stack_shape_init(weft__stack_shape *shape, size_t bytes)
   return WEFT_OK;
 }
 
-/* Maps as many stacks as the system will give at once, `*count` at most. */
-static char *slab_map(const weft__stack_shape *shape, uint32_t *count)
+/* The slab's own record stands in front of its stacks, in the same mapping: once a pool is made,
+   nothing of it comes from the heap. */
+static size_t slab_head(const weft__stack_shape *shape, uint32_t count)
 {
-  for (; *count; *count /= 2) {
-    void *base = weft__system.map(shape->stride * *count);
-    if (base != MAP_FAILED) return base;
+  return round_up(sizeof(weft__slab) + count * sizeof(unsigned), shape->page);
+}
+
+/* Maps as many stacks as the system will give at once, `count` at most. */
+static weft__slab *slab_map(const weft__stack_shape *shape, uint32_t count)
+{
+  for (; count; count /= 2) {
+    size_t head = slab_head(shape, count);
+    void *mapping = weft__system.map(head + shape->stride * count);
+    if (mapping != MAP_FAILED) {
+      weft__slab *slab = mapping;
+      *slab = (weft__slab){.count = count, .base = (char *)mapping + head};
+      return slab;
+    }
     if (errno != ENOMEM) return NULL;
   }
   return NULL;
+}
+
+static void slab_unmap(const weft__stack_shape *shape, weft__slab *slab)
+{
+  char *end = slab->base + shape->stride * slab->count;
+  (void)weft__system.munmap(slab, (size_t)(end - (char *)slab));
 }
 
 /* Emulators and sandboxes exist that answer 0 to advice they never heard of. A true guard refuses
@@ -98,13 +116,9 @@ static uint32_t slab_guard_all(const weft__stack_shape *shape, char *base, uint3
 
 weft_status weft__slab_new(const weft__stack_shape *shape, uint32_t count, weft__slab **out)
 {
-  weft__slab *slab = weft__alloc(sizeof *slab + count * sizeof slab->numbers[0]);
-  if (!slab) return WEFT_NOMEM;
-  *slab = (weft__slab){.count = count};
-
-  weft_status status = WEFT_NOSTACK;
-  slab->base = slab_map(shape, &slab->count);
-  if (!slab->base) goto free_slab;
+  weft_status status;
+  weft__slab *slab = slab_map(shape, count);
+  if (!slab) return WEFT_NOSTACK;
   if (slab->count < count) slab->cut = WEFT_NOSTACK;
 
   /* Only a wish: the kernel may have been built without huge pages. */
@@ -112,12 +126,15 @@ weft_status weft__slab_new(const weft__stack_shape *shape, uint32_t count, weft_
   (void)weft__system.madvise(slab->base, bytes, MADV_NOHUGEPAGE);
 
   uint32_t guarded = slab_guard_all(shape, slab->base, slab->count, &status);
+  if (guarded == 0) {
+    slab_unmap(shape, slab);
+    return status;
+  }
   if (guarded < slab->count) {
     size_t kept = shape->stride * guarded;
     (void)weft__system.munmap(slab->base + kept, bytes - kept);
     slab->count = guarded;
     slab->cut = status;
-    if (!guarded) goto free_slab;
   }
   for (uint32_t i = 0; i < slab->count; i++) {
     char *low = weft__slab_stack(shape, slab, i);
@@ -125,10 +142,6 @@ weft_status weft__slab_new(const weft__stack_shape *shape, uint32_t count, weft_
   }
   *out = slab;
   return WEFT_OK;
-
-free_slab:
-  weft__free(slab);
-  return status;
 }
 
 void weft__slab_delete(const weft__stack_shape *shape, weft__slab *slab)
@@ -137,8 +150,7 @@ void weft__slab_delete(const weft__stack_shape *shape, weft__slab *slab)
     char *low = weft__slab_stack(shape, slab, i);
     weft__san_unmapping(low, low + shape->span, slab->numbers[i]);
   }
-  (void)weft__system.munmap(slab->base, shape->stride * slab->count);
-  weft__free(slab);
+  slab_unmap(shape, slab);
 }
 
 char *weft__slab_stack(const weft__stack_shape *shape, const weft__slab *slab, uint32_t index)

@@ -41,7 +41,7 @@ struct weft__slab {
 
 /*
 ** Maps up to `count` stacks, fewer (but at least one) when the system does not give more.
-** WEFT_NOMEM, WEFT_NOSTACK, or WEFT_MAPCOUNT when guards have to be mappings of their own and
+** WEFT_NOSTACK, or WEFT_MAPCOUNT when guards have to be mappings of their own and
 ** the process has as many mappings as it may have. Nothing is left over after a failure.
 */
 weft_status weft__slab_new(const weft__stack_shape *shape, uint32_t count, weft__slab **out);

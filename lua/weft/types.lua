@@ -181,6 +181,12 @@ function core.here() end
 ---@return string?
 function core.refusal(world) end
 
+--- A `require` that takes a lock for each module while a routine loads it.
+---@param require fun(name: string): any the one that was there
+---@param nextTick fun(): number
+---@return fun(name: string): any
+function core.locked(require, nextTick) end
+
 --- Seconds of the machine's monotonic clock.
 ---@return number
 function core.clock() end

@@ -167,12 +167,15 @@ static void what_is_shown_comes_up_soon_and_in_that_order(void **state)
   tick_and_note();
   assert_int_equal(turn_count, MANY);
   assert_true(look_count > MANY - 50);
+  uint32_t apart = 0;
   for (uint32_t i = 0; i < look_count; i++) {
     uint32_t far = turns[looks[i].slots[0]], middle = turns[looks[i].slots[1]];
     uint32_t near = turns[looks[i].slots[2]];
-    assert_true(looks[i].turn < near && near < middle && middle < far);
+    assert_true(looks[i].turn <= near && near <= middle && middle <= far);
     assert_true(far - looks[i].turn <= 16);
+    apart += near < middle && middle < far;
   }
+  assert_true(apart > MANY - 50); /* at the ends of the pass one may stand for another */
   drop_world();
 }
 
