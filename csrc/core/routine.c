@@ -298,6 +298,11 @@ weft_status weft_woken(const weft_routine *self)
   return self->task.wake;
 }
 
+void weft_disarm(weft_world *world, weft_routine *self)
+{
+  if (is_running(world, self)) weft__sched_disarm(&world->sched, &self->task);
+}
+
 weft_state weft_joined(const weft_routine *self)
 {
   return (weft_state)self->task.joined;

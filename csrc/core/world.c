@@ -72,7 +72,7 @@ static void describe_running(void *host, char *text, size_t size)
   weft_world *world = host;
   weft__task *task = world->sched.running;
   if (!task) {
-    snprintf(text, size, "no routine");
+    snprintf(text, size, "a callback outside routines");
   } else if (world->config.hooks.describe) {
     world->config.hooks.describe(world->config.hooks.host, weft__routine_of(task), text, size);
   } else {

@@ -367,6 +367,9 @@ weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self);
    leave (then the wait is disarmed). */
 weft_status weft_park(weft_world *world, weft_routine *self);
 
+/* Undoes an arm: the routine, which must be the running one, goes on as if it had not been. */
+void weft_disarm(weft_world *world, weft_routine *self);
+
 /* How the last wait ended: WEFT_OK, WEFT_TIMEOUT, WEFT_CANCELLED. */
 weft_status weft_woken(const weft_routine *self);
 

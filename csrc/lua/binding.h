@@ -22,7 +22,8 @@ enum {
   STORE_HANDLES,    /* weak: handle objects by slot + 1 (handle.c) */
   STORE_SYSTEMS,    /* a list of subscriptions per phase */
   STORE_ON_ERROR,   /* function or nil */
-  STORE_TRACE,      /* traceback of the error that is just ending a routine */
+  STORE_TRACE,      /* traceback of the error that is on its way */
+  STORE_TRACED,     /* that error */
   STORE_HANDLE_META,
   STORE_CANCELLED,
   STORE_PROTECTED, /* what binding_protect calls */
@@ -49,6 +50,24 @@ typedef struct threads {
   uint32_t count, size;
 } threads;
 
+/* How a routine stands and how it is going to end. In its slot, so it is kept small. */
+typedef struct record {
+  lua_State *thread; /* the coroutine it runs on; NULL before its first resume */
+  uint32_t number;   /* the cell that keeps it; before its first resume: how many cells */
+  uint32_t cells;    /* function and arguments before its first resume; then, if it failed, its
+                        handle until that is reported; then why it was asked to stop */
+  uint32_t defers;   /* cells: the latest first */
+  uint8_t outcome;   /* enum outcome */
+  bool armed;        /* a wait of ours is under way */
+  bool bare;         /* a coroutine.yield of the script's is */
+  bool must_close : 1; /* it yielded to be ended by force */
+  bool reported : 1;   /* as one that cannot be ended */
+  bool in_defer : 1;   /* the coroutine runs a cleanup */
+  bool forced : 1;     /* it was ended by force */
+  bool recorded : 1;   /* the first of the cells is the handle */
+  bool has_reason : 1; /* the last of them is a reason */
+} record;
+
 struct realm {
   universe *universe;
   weft_world *world;  /* NULL once closed */
@@ -64,6 +83,8 @@ struct realm {
   double fixed_step;
   uint32_t looked; /* routine_look_around: the next slot */
   weft_world_config config;
+  record report; /* of a routine that has ended and is to be reported */
+  bool has_report;
   bool closing;
   uint32_t systems[3];  /* subscriptions that are on, by phase */
   bool dirty[3];        /* phases that hold subscriptions that are off */
@@ -82,24 +103,6 @@ struct universe {
   bool hooked; /* debug hooks were seen in use: compat.h says what for */
   bool closed;
 };
-
-/* How a routine stands and how it is going to end. In its slot, so it is kept small. */
-typedef struct record {
-  lua_State *thread; /* the coroutine it runs on; NULL before its first resume */
-  uint32_t number;   /* the cell that keeps it; before its first resume: how many cells */
-  uint32_t cells;    /* function and arguments before its first resume; then, if it failed, its
-                        handle until that is reported; then why it was asked to stop */
-  uint32_t defers;   /* cells: the latest first */
-  uint8_t outcome;   /* enum outcome */
-  bool armed;        /* a wait of ours is under way */
-  bool bare;         /* a coroutine.yield of the script's is */
-  bool must_close : 1; /* it yielded to be ended by force */
-  bool reported : 1;   /* as one that cannot be ended */
-  bool in_defer : 1;   /* the coroutine runs a cleanup */
-  bool forced : 1;     /* it was ended by force */
-  bool recorded : 1;   /* the first of the cells is the handle */
-  bool has_reason : 1; /* the last of them is a reason */
-} record;
 
 enum outcome { OUTCOME_NONE, OUTCOME_COMPLETED, OUTCOME_CANCELLED, OUTCOME_FAILED };
 
@@ -128,6 +131,9 @@ weft_routine *binding_self(const universe *U);
    `nresults` are on the helper; else the error is. */
 int binding_protect(realm *R, int (*fn)(lua_State *L, void *context), void *context, int nargs,
                     int nresults);
+/* The same where C calls are already nested as deep as on `from`. */
+int binding_protect_from(lua_State *from, realm *R, int (*fn)(lua_State *L, void *context),
+                         void *context, int nargs, int nresults);
 /* The same on a thread that has room for four values more, and as part of what runs there. */
 int binding_protect_on(lua_State *L, realm *R, int (*fn)(lua_State *L, void *context),
                        void *context, int nargs, int nresults);
@@ -166,9 +172,14 @@ void routine_push_parts(lua_State *L);                    /* -> body, handler */
 void routine_open(lua_State *L);
 
 /* --- waits.c --- */
+/* Addresses that only the scheduler and waits.lua know: a wait is over; and: ask for it by a yield. */
 #define WAKE_TOKEN(U) ((void *)(U))
+#define ASK_TOKEN(U) ((void *)&(U)->helper)
 /* What a coroutine is resumed with when a wait of ours is over; how many values. */
 int waits_push_wake(realm *R, lua_State *co, const weft_routine *self, weft_status woken);
+/* Whether a coroutine has yielded to ask for a wait; and doing that. */
+bool waits_asked(const realm *R, lua_State *co);
+weft_status waits_arm_asked(realm *R, weft_routine *self, lua_State *co);
 void waits_open(lua_State *L);
 
 /* --- handle.c --- */
@@ -184,13 +195,17 @@ void handle_complete(realm *R, weft_routine *self, lua_State *from, int count); 
 void handle_fail(realm *R, weft_routine *self, lua_State *from,
                  lua_State *traced); /* error -> */
 int handle_push_result(lua_State *L, int index, const handle *h, weft_state state);
-realm *handle_realm(const universe *U, const handle *h);
-weft_state handle_state(const universe *U, const handle *h);
+realm *handle_realm(lua_State *L, const handle *h);
+weft_state handle_state(lua_State *L, const handle *h);
+void handle_keep_states(realm *R);
 
 /* --- report.c --- */
 int report_push_on(lua_State *L, realm *R); /* handle or nil, error, traceback -> */
 void report_routine(realm *R, const record *rec);
 int report_traceback(lua_State *L); /* message handler: error -> error, its trace kept aside */
+/* -> trace of the error at `index`: the one kept aside, or of `traced` if that is given */
+void report_push_trace(lua_State *L, realm *R, int index, lua_State *traced);
+void report_forget_trace(realm *R);
 void report_callback(realm *R, lua_State *L); /* error -> : of a system or a post */
 
 /* --- world.c --- */
@@ -198,13 +213,17 @@ void world_open(lua_State *L);
 realm *world_check(lua_State *L, int index, const char *who);
 void world_push(lua_State *L, const realm *R); /* -> userdata */
 realm *world_fallback(lua_State *L);
+bool world_is_open(const universe *U, const realm *R); /* also for one that may be gone */
 bool world_reachable(lua_State *L,
                      const realm *R); /* its userdata, and with it the store, lives */
 void world_forget(lua_State *L, realm *R);
 int64_t binding_check_seconds(lua_State *L, int index, const char *who, const char *what);
 
 /* --- config.c --- */
-void config_read(lua_State *L, int index, const char *who, realm *R, weft_world_config *config);
+weft_world_config config_default(realm *R);
+/* What the table at `index` names is replaced, the rest stays. */
+void config_read(lua_State *L, int index, const char *who, weft_world_config *config,
+                 double *fixed_step);
 
 /* --- systems.c --- */
 void systems_phase(void *host, weft_phase phase, double dt);

@@ -7,6 +7,7 @@
 
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdbool.h>
 
 #if LUA_VERSION_NUM >= 504
 
@@ -47,10 +48,48 @@ static inline void compat_get_value(lua_State *L, int index) /* -> value */
 
 #define compat_raw_length lua_rawlen
 
+/* Makes room for `count` values more; false without memory. Never raises. */
+static inline bool compat_grow(lua_State *L, int count)
+{
+  return lua_checkstack(L, count);
+}
+
+/* Finalizers that fail are warned of there and disturb nobody. */
+static inline bool compat_hold_finalizers(lua_State *L)
+{
+  (void)L;
+  return false;
+}
+
+static inline void compat_release_finalizers(lua_State *L, bool held)
+{
+  (void)L;
+  (void)held;
+}
+
+/* C calls are counted, 200 at most, 220 while an error is handled. */
+#define COMPAT_C_LEVELS 220
+
+/* Cache lines of a coroutine that a resume touches. */
+#define COMPAT_STATE_LINES 3
+
 /* Whether `L` runs a finalizer, where nothing may wait. */
 static inline int compat_in_finalizer(lua_State *L)
 {
   return lua_gc(L, LUA_GCISRUNNING) == -1;
+}
+
+/* Calls what is on `L`, which runs nothing, with its depth of C calls counted on from `from`'s. As
+   lua_pcall, but that an error leaves nothing else on `L`. */
+static inline int compat_call_from(lua_State *L, lua_State *from, int nargs, int nresults)
+{
+  int below = lua_gettop(L) - nargs - 1, count;
+  int status = lua_resume(L, from, nargs, &count);
+  if (status == LUA_OK)
+    lua_settop(L, below + nresults);
+  else
+    lua_resetthread(L);
+  return status;
 }
 
 /* Ends a coroutine that failed or yielded; its to-be-closed variables run. LUA_OK, or the error
@@ -76,7 +115,7 @@ static inline int compat_outcome(lua_State *co, int status, int nresults, int *c
 
 /* A C function that waits yields with a continuation, which finishes the call. */
 #define COMPAT_TOKENS 0
-#define compat_yield(L, hooked, n, context, k) lua_yieldk((L), (n), (context), (k))
+#define compat_yield(L, n, context, k) lua_yieldk((L), (n), (context), (k))
 
 /* A protected call through which the callee may yield. */
 #define compat_pcall(L, nargs, k) lua_pcallk((L), (nargs), LUA_MULTRET, 0, 0, (k))
@@ -142,6 +181,45 @@ static inline void *compat_new_object(lua_State *L, size_t size)
   return lua_newuserdata(L, size);
 }
 
+static int compat_grow_here(lua_State *L)
+{
+  int count = *(int *)lua_touserdata(L, 1);
+  luaL_checkstack(L, count, NULL);
+  return 0;
+}
+
+/* lua_checkstack itself raises there when memory is short: it is called where that is caught. */
+static inline bool compat_grow(lua_State *L, int count)
+{
+  int room = count + LUA_MINSTACK;
+  if (lua_cpcall(L, compat_grow_here, &room) == 0) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+/* A finalizer that fails raises out of whatever allocated: where an error is being put together the
+   collector waits. */
+static inline bool compat_hold_finalizers(lua_State *L)
+{
+  bool running = lua_gc(L, LUA_GCISRUNNING, 0) != 0;
+  if (running) lua_gc(L, LUA_GCSTOP, 0);
+  return running;
+}
+
+static inline void compat_release_finalizers(lua_State *L, bool held)
+{
+  if (held) lua_gc(L, LUA_GCRESTART, 0);
+}
+
+#define COMPAT_C_LEVELS 0
+
+static inline int compat_call_from(lua_State *L, lua_State *from, int nargs, int nresults)
+{
+  (void)from;
+  return lua_pcall(L, nargs, nresults, 0);
+}
+#define COMPAT_STATE_LINES 2
+
 /* Only a table can stand beside a userdata here. */
 static inline void compat_set_value(lua_State *L, int index)
 {
@@ -182,11 +260,10 @@ static inline int compat_outcome(lua_State *co, int status, int nresults, int *c
 
 /* No continuations: the C function ends with the yield, and the small Lua function that called it (in
    lua/weft/waits.lua) goes on with a token and what the wait gave. While a routine waits inside a
-   debug hook, lua_yield takes every yield for one out of that hook: where hooks are in use the Lua
-   function yields itself, which costs a few nanoseconds more. */
+   debug hook, lua_yield takes every yield for one out of that hook: where hooks are in use nothing is
+   armed in C, and the Lua function yields what it asks for, which costs some nanoseconds more. */
 #define COMPAT_TOKENS 1
-#define compat_yield(L, hooked, n, context, k)                                                 \
-  ((void)(context), (void)(k), (hooked) ? (n) : lua_yield((L), (n)))
+#define compat_yield(L, n, context, k) ((void)(context), (void)(k), lua_yield((L), (n)))
 
 /* waits.lua has the one through which a callee may yield. */
 #define compat_pcall(L, nargs, k) lua_pcall((L), (nargs), LUA_MULTRET, 0)

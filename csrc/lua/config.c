@@ -25,16 +25,21 @@ static const option options[] = {
     {"postsPerTick", 1, 4294967294.0},
 };
 
-/* A whole number in range, or 0 if the key is absent. */
-static double read_whole(lua_State *L, int index, const char *who, const option *o)
+/* Options are read raw: no code of a script runs between here and the world. */
+static int get_option(lua_State *L, int index, const char *name)
 {
-  lua_getfield(L, index, o->name);
-  if (lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    return 0;
-  }
-  double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
-  if (!(value >= o->least && value <= o->most) || value != floor(value)) {
+  lua_pushstring(L, name);
+  lua_rawget(L, index);
+  return lua_type(L, -1);
+}
+
+/* A whole number in range, or `given` if the key is absent. */
+static double read_whole(lua_State *L, int index, const char *who, const option *o,
+                         double given)
+{
+  int type = get_option(L, index, o->name);
+  double value = type == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
+  if (type != LUA_TNIL && (!(value >= o->least && value <= o->most) || value != floor(value))) {
     const char *hint = strcmp(o->name, "stackBytes") == 0
                            ? " (below 160 KiB too little is left to load ordinary modules)"
                            : "";
@@ -47,17 +52,17 @@ static double read_whole(lua_State *L, int index, const char *who, const option 
     binding_misuse(L, "%s, got %s%s", expected, got, hint);
   }
   lua_pop(L, 1);
-  return value;
+  return type == LUA_TNIL ? given : value;
 }
 
-static double read_fixed_step(lua_State *L, int index, const char *who)
+static double read_fixed_step(lua_State *L, int index, const char *who, double given)
 {
-  lua_getfield(L, index, "fixedStep");
-  double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
-  if (!lua_isnil(L, -1) && !(value > 0 && value <= 1e9))
+  int type = get_option(L, index, "fixedStep");
+  double value = type == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
+  if (type != LUA_TNIL && !(value > 0 && value <= 1e9))
     binding_misuse(L, "%s: fixedStep must be seconds over 0, got %s", who, binding_got(L, -1));
   lua_pop(L, 1);
-  return value;
+  return type == LUA_TNIL ? given : value;
 }
 
 static bool is_known(const char *name)
@@ -72,32 +77,38 @@ static void check_keys(lua_State *L, int index, const char *who)
   lua_pushnil(L);
   while (lua_next(L, index)) {
     lua_pop(L, 1);
-    if (lua_type(L, -1) != LUA_TSTRING || !is_known(lua_tostring(L, -1))) {
-      luaL_tolstring(L, -1, NULL);
+    bool text = lua_type(L, -1) == LUA_TSTRING;
+    if (!text || !is_known(lua_tostring(L, -1)))
       binding_misuse(L,
                      "%s: unknown option '%s'; there are capacity, stackBytes, resumesPerTick, "
                      "postsPerTick and fixedStep",
-                     who, lua_tostring(L, -1));
-    }
+                     who, text ? lua_tostring(L, -1) : luaL_typename(L, -1));
   }
 }
 
-void config_read(lua_State *L, int index, const char *who, realm *R, weft_world_config *config)
+void config_read(lua_State *L, int index, const char *who, weft_world_config *config,
+                 double *fixed_step)
 {
-  double whole[sizeof options / sizeof *options] = {0};
-  if (lua_istable(L, index)) {
-    check_keys(L, index, who);
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-      whole[i] = read_whole(L, index, who, &options[i]);
-    R->fixed_step = read_fixed_step(L, index, who);
-  } else if (!lua_isnoneornil(L, index)) {
+  if (lua_isnoneornil(L, index)) return;
+  if (!lua_istable(L, index))
     binding_misuse(L, "%s: a table of options expected, got %s", who, binding_got(L, index));
-  }
-  *config = (weft_world_config){
-      .capacity = whole[0] > 0 ? (uint32_t)whole[0] : 256,
-      .stack_bytes = whole[1] > 0 ? (size_t)whole[1] : COMPAT_STACK_BYTES,
-      .resumes_per_tick = (uint32_t)whole[2],
-      .posts_per_tick = (uint32_t)whole[3],
+  check_keys(L, index, who);
+  config->capacity = (uint32_t)read_whole(L, index, who, &options[0], config->capacity);
+  config->stack_bytes =
+      (size_t)read_whole(L, index, who, &options[1], (double)config->stack_bytes);
+  config->resumes_per_tick =
+      (uint32_t)read_whole(L, index, who, &options[2], config->resumes_per_tick);
+  config->posts_per_tick =
+      (uint32_t)read_whole(L, index, who, &options[3], config->posts_per_tick);
+  *fixed_step = read_fixed_step(L, index, who, *fixed_step);
+}
+
+/* resumes_per_tick 0 is no limit, posts_per_tick 0 the library's default. */
+weft_world_config config_default(realm *R)
+{
+  return (weft_world_config){
+      .capacity = 256,
+      .stack_bytes = COMPAT_STACK_BYTES,
       .record_bytes = sizeof(record),
       .hooks = {.host = R,
                 .phase = systems_phase,

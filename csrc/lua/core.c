@@ -12,6 +12,9 @@
 /* Its address is the universe's key in the registry. */
 static const char universe_key;
 
+/* The same for the module. */
+static const char module_key;
+
 void binding_push_universe(lua_State *L)
 {
   lua_pushlightuserdata(L, (void *)&universe_key);
@@ -60,14 +63,25 @@ realm *binding_realm_here(lua_State *L)
   return U->current ? U->current : world_fallback(L);
 }
 
-/* The level of whoever called the public function: waits.lua stands between on one VM. */
+static bool is_ours(const char *source)
+{
+  static const char *const files[] = {"weft/waits.lua", "weft/routine.lua", "weft/run.lua"};
+  size_t length = strlen(source);
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    size_t tail = strlen(files[i]);
+    if (length >= tail && strcmp(source + length - tail, files[i]) == 0) return true;
+  }
+  return false;
+}
+
+/* The level of whoever called the public function: files of weft itself may stand between. */
 static int caller_level(lua_State *L)
 {
-  static const char inner[] = "weft/waits.lua";
   lua_Debug ar;
-  if (!lua_getstack(L, 1, &ar) || !lua_getinfo(L, "S", &ar)) return 1;
-  size_t length = strlen(ar.source), tail = sizeof inner - 1;
-  return length >= tail && strcmp(ar.source + length - tail, inner) == 0 ? 2 : 1;
+  for (int level = 1; level <= 3; level++)
+    if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "S", &ar) || !is_ours(ar.source))
+      return level;
+  return 1;
 }
 
 int binding_misuse(lua_State *L, const char *format, ...)
@@ -118,25 +132,43 @@ static int call_protected(lua_State *L)
   return call.fn(L, call.context);
 }
 
+/* arguments -> function, arguments */
+static void push_call(lua_State *L, realm *R, const struct pending_call *call, int nargs)
+{
+  R->universe->pending = call;
+  lua_pushvalue(R->store, STORE_PROTECTED);
+  lua_xmove(R->store, L, 1);
+  lua_insert(L, -1 - nargs);
+}
+
 int binding_protect_on(lua_State *L, realm *R, int (*fn)(lua_State *L, void *context),
                        void *context, int nargs, int nresults)
 {
   struct pending_call call = {fn, context};
-  R->universe->pending = &call;
-  lua_pushvalue(R->store, STORE_PROTECTED);
-  lua_xmove(R->store, L, 1);
-  lua_insert(L, -1 - nargs);
+  push_call(L, R, &call, nargs);
   return lua_pcall(L, nargs, nresults, 0);
+}
+
+/* On a small stack the C calls of the helper are counted on from where those of the routine stand:
+   what runs there may be a script's. */
+int binding_protect_from(lua_State *from, realm *R, int (*fn)(lua_State *L, void *context),
+                         void *context, int nargs, int nresults)
+{
+  universe *U = R->universe;
+  lua_State *L = U->helper;
+  struct pending_call call = {fn, context};
+  push_call(L, R, &call, nargs);
+  bool idle = U->callbacks++ == 0;
+  int status = R->donor && idle ? compat_call_from(L, from, nargs, nresults)
+                                : lua_pcall(L, nargs, nresults, 0);
+  U->callbacks--;
+  return status;
 }
 
 int binding_protect(realm *R, int (*fn)(lua_State *L, void *context), void *context, int nargs,
                     int nresults)
 {
-  universe *U = R->universe;
-  U->callbacks++;
-  int status = binding_protect_on(U->helper, R, fn, context, nargs, nresults);
-  U->callbacks--;
-  return status;
+  return binding_protect_from(R->donor, R, fn, context, nargs, nresults);
 }
 
 /* --- Cancelled ----------------------------------------------------------------------------- */
@@ -219,8 +251,11 @@ __attribute__((visibility("default"))) int luaopen_weft_core(lua_State *L);
 
 int luaopen_weft_core(lua_State *L)
 {
-  binding_push_universe(L);
-  if (lua_isnil(L, -1)) make_universe(L);
+  lua_settop(L, 0);
+  lua_pushlightuserdata(L, (void *)&module_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  if (!lua_isnil(L, 1)) return 1; /* a second opening gives the first one's module */
+  make_universe(L);
   lua_settop(L, 0);
   binding_push_universe(L);
   universe *U = lua_touserdata(L, 1);
@@ -240,5 +275,8 @@ int luaopen_weft_core(lua_State *L)
   require_open(L);
   os_open(L);
   probe_open(L);
+  lua_pushlightuserdata(L, (void *)&module_key);
+  lua_pushvalue(L, 2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
   return 1;
 }

@@ -81,16 +81,34 @@ void handle_of(lua_State *L, realm *R, const weft_routine *routine)
               weft_routine_slot(R->world, routine));
 }
 
-realm *handle_realm(const universe *U, const handle *h)
+/* The open world of a handle, or NULL. One that nobody can reach any more, because Lua lost its
+   finalizer, is forgotten here: its store is gone. */
+realm *handle_realm(lua_State *L, const handle *h)
 {
-  for (realm *R = U->realms; R; R = R->next)
-    if (R->serial == h->serial) return R->world ? R : NULL;
+  const universe *U = binding_universe(L);
+  realm *R = U->realms;
+  while (R && R->serial != h->serial) R = R->next;
+  if (!R || !R->world) return NULL;
+  if (R == U->current || world_reachable(L, R)) return R;
+  world_forget(L, R);
   return NULL;
 }
 
-weft_state handle_state(const universe *U, const handle *h)
+/* Before the slots go: what each routine ended as stays with its handle. */
+void handle_keep_states(realm *R)
 {
-  const realm *R = handle_realm(U, h);
+  for (uint32_t slot = 0; slot < R->config.capacity; slot++) {
+    handle *h = handle_peek(R, slot);
+    if (!h) continue;
+    weft_state state = weft_routine_state(R->world, h->id);
+    if (state >= WEFT_STATE_COMPLETED) h->state = (uint8_t)state;
+    lua_pop(R->store, 1);
+  }
+}
+
+weft_state handle_state(lua_State *L, const handle *h)
+{
+  const realm *R = handle_realm(L, h);
   if (!R) return h->state ? (weft_state)h->state : WEFT_STATE_EXPIRED;
   weft_routine *routine = weft_routine_find(R->world, h->id);
   if (!routine) return weft_routine_state(R->world, h->id);
@@ -137,7 +155,7 @@ void handle_complete(realm *R, weft_routine *self, lua_State *from, int count)
     return;
   }
   lua_xmove(R->store, helper, 1);
-  bool room = lua_checkstack(helper, count + LUA_MINSTACK);
+  bool room = compat_grow(helper, count + LUA_MINSTACK);
   if (room) {
     lua_xmove(from, helper, count);
     if (binding_protect(R, store_list, NULL, count + 1, 0) == LUA_OK) {
@@ -163,14 +181,7 @@ static int store_error(lua_State *L, void *context)
   lua_createtable(L, 2, 0);
   lua_pushvalue(L, 1);
   lua_rawseti(L, 3, 1);
-  if (f->traced) {
-    luaL_traceback(L, f->traced, NULL, 0);
-  } else {
-    lua_pushvalue(f->realm->store, STORE_TRACE);
-    lua_xmove(f->realm->store, L, 1);
-    lua_pushnil(f->realm->store);
-    lua_replace(f->realm->store, STORE_TRACE);
-  }
+  report_push_trace(L, f->realm, 1, f->traced);
   lua_rawseti(L, 3, 2);
   compat_set_value(L, 2);
   values_reserve(L, f->realm, 1);
@@ -193,8 +204,10 @@ void handle_fail(realm *R, weft_routine *self, lua_State *from, lua_State *trace
   lua_State *helper = R->universe->helper;
   filling f = {R, self, traced};
   if (from != helper) lua_xmove(from, helper, 1);
+  bool held = compat_hold_finalizers(helper);
   /* With no memory even for that, what is told is that there was none. */
   if (binding_protect(R, store_error, &f, 1, 0) != LUA_OK) lua_pop(helper, 1);
+  compat_release_finalizers(helper, held);
 }
 
 static void push_cancelled(lua_State *L)
@@ -246,7 +259,7 @@ int handle_push_result(lua_State *L, int index, const handle *h, weft_state stat
 static void keep_reason(lua_State *L, realm *R, weft_routine *routine)
 {
   record *rec = weft_routine_record(routine);
-  if (weft_routine_cancelled(routine) || !rec->thread || !world_reachable(L, R)) return;
+  if (weft_routine_cancelled(routine) || !rec->thread) return;
   values_reserve(L, R, 1);
   uint32_t cell = values_put(R, L, 2);
   rec->has_reason = true;
@@ -258,9 +271,8 @@ static void keep_reason(lua_State *L, realm *R, weft_routine *routine)
 
 static int handle_cancel(lua_State *L)
 {
-  const universe *U = binding_universe(L);
   const handle *h = handle_check(L, 1, "routine.cancel");
-  realm *R = handle_realm(U, h);
+  realm *R = handle_realm(L, h);
   weft_routine *routine = R ? weft_routine_find(R->world, h->id) : NULL;
   if (routine && !lua_isnoneornil(L, 2)) keep_reason(L, R, routine);
   lua_pushboolean(L, routine && weft_routine_cancel(R->world, routine));
@@ -269,9 +281,8 @@ static int handle_cancel(lua_State *L)
 
 static int handle_status(lua_State *L)
 {
-  const universe *U = binding_universe(L);
   const handle *h = handle_check(L, 1, "routine.status");
-  lua_pushstring(L, state_names[handle_state(U, h)]);
+  lua_pushstring(L, state_names[handle_state(L, h)]);
   return 1;
 }
 
@@ -279,7 +290,7 @@ static int handle_status(lua_State *L)
 static int handle_error(lua_State *L)
 {
   const handle *h = handle_check(L, 1, "handle:error");
-  weft_state state = handle_state(binding_universe(L), h);
+  weft_state state = handle_state(L, h);
   if (state == WEFT_STATE_EXPIRED && h->state) state = (weft_state)h->state;
   if (state == WEFT_STATE_CANCELLED) {
     push_cancelled(L);
@@ -299,10 +310,9 @@ static int handle_error(lua_State *L)
 
 static int handle_tostring(lua_State *L)
 {
-  const universe *U = binding_universe(L);
   const handle *h = handle_check(L, 1, "tostring");
   lua_pushfstring(L, "weft.Routine: %d.%d (%s)", (int)(h->id & 0xFFFFFF),
-                  (int)(h->id >> 24 & 0x7FFFFFFF), state_names[handle_state(U, h)]);
+                  (int)(h->id >> 24 & 0x7FFFFFFF), state_names[handle_state(L, h)]);
   return 1;
 }
 

@@ -103,8 +103,8 @@ void probe_prefetch(void *host, weft_routine *far, weft_routine *middle, weft_ro
 {
   const lua_State *co = ((const record *)weft_routine_record(far))->thread;
   (void)host;
-  prefetch_object(co);
-  if (WEFT_LUAJIT == 0) __builtin_prefetch((const char *)co + 128);
+  for (int line = 0; line < COMPAT_STATE_LINES; line++)
+    __builtin_prefetch((const char *)co + line * 64);
   co = ((const record *)weft_routine_record(middle))->thread;
   if (co && place.top) {
     const char *top = word_at(co, place.top);
@@ -113,7 +113,8 @@ void probe_prefetch(void *host, weft_routine *far, weft_routine *middle, weft_ro
     if (place.call) prefetch_object(word_at(co, place.call));
   }
   co = ((const record *)weft_routine_record(near))->thread;
-  if (co && place.previous) prefetch_object(word_at(word_at(co, place.call), place.previous));
+  if (co && place.call && place.previous)
+    prefetch_object(word_at(word_at(co, place.call), place.previous));
 }
 
 /* --- The overflow message ------------------------------------------------------------------ */

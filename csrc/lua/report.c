@@ -95,21 +95,65 @@ void report_routine(realm *R, const record *rec)
 
 /* --- Message handlers ---------------------------------------------------------------------- */
 
+/* Whether the trace that is kept aside is of the error at `index`, raised on. */
+static bool is_kept(lua_State *L, const realm *R, int index)
+{
+  lua_State *store = R->store;
+  if (lua_isnil(store, STORE_TRACE)) return false;
+  lua_pushvalue(L, index);
+  lua_xmove(L, store, 1);
+  bool same = lua_rawequal(store, -1, STORE_TRACED);
+  lua_pop(store, 1);
+  return same;
+}
+
+static void keep_trace(lua_State *L, const realm *R, int index)
+{
+  lua_pushvalue(L, index);
+  lua_xmove(L, R->store, 2);
+  lua_replace(R->store, STORE_TRACED);
+  lua_replace(R->store, STORE_TRACE);
+}
+
 int report_traceback(lua_State *L)
 {
   const universe *U = binding_universe(L);
-  if (!U->current || lua_touserdata(L, 1) == U->cancelled) return 1;
+  if (!U->current || lua_touserdata(L, 1) == U->cancelled || is_kept(L, U->current, 1))
+    return 1;
+  bool held = compat_hold_finalizers(L);
   luaL_traceback(L, L, NULL, 1);
-  lua_xmove(L, U->current->store, 1);
-  lua_replace(U->current->store, STORE_TRACE);
+  keep_trace(L, U->current, 1);
+  compat_release_finalizers(L, held);
   return 1;
+}
+
+void report_push_trace(lua_State *L, realm *R, int index, lua_State *traced)
+{
+  if (is_kept(L, R, index) || !traced) {
+    lua_pushvalue(R->store, STORE_TRACE);
+    lua_xmove(R->store, L, 1);
+  } else {
+    luaL_traceback(L, traced, NULL, 0);
+  }
+  report_forget_trace(R);
+}
+
+void report_forget_trace(realm *R)
+{
+  lua_pushnil(R->store);
+  lua_replace(R->store, STORE_TRACE);
+  lua_pushnil(R->store);
+  lua_replace(R->store, STORE_TRACED);
 }
 
 void report_callback(realm *R, lua_State *L)
 {
+  if (lua_touserdata(L, -1) == R->universe->cancelled) {
+    lua_pop(L, 1);
+    return;
+  }
   lua_pushnil(L);
   lua_insert(L, -2);
-  lua_pushvalue(R->store, STORE_TRACE);
-  lua_xmove(R->store, L, 1);
+  report_push_trace(L, R, lua_gettop(L), NULL);
   report_push_on(L, R);
 }

@@ -16,7 +16,7 @@
 enum { UP_REQUIRE = 2, UP_HOLDERS, UP_WANTED, UP_NEXT_TICK };
 
 /* Arguments and temporaries of locked_require. */
-enum { NAME = 1, ME, HOLDER };
+enum { NAME = 1, ME, HOLDER, HANDLER_AT = HOLDER };
 
 static int plain_require(lua_State *L)
 {
@@ -56,13 +56,13 @@ static bool is_loaded(lua_State *L)
 }
 
 /* -> holder or nil, at HOLDER. One that was dropped in the middle of its load holds no more. */
-static bool is_held(lua_State *L, const universe *U)
+static bool is_held(lua_State *L)
 {
   lua_settop(L, ME);
   lua_pushvalue(L, NAME);
   get(L, UP_HOLDERS);
   const handle *holder = lua_touserdata(L, HOLDER);
-  return holder && handle_state(U, holder) < WEFT_STATE_COMPLETED;
+  return holder && handle_state(L, holder) < WEFT_STATE_COMPLETED;
 }
 
 /* Whether the holder is this routine, or waits, through others, for a module that it is loading. */
@@ -106,9 +106,13 @@ static int load_held(lua_State *L)
   lua_pushvalue(L, NAME);
   lua_pushvalue(L, ME);
   set(L, UP_HOLDERS);
+  /* The handler keeps the module's own frames for the report. */
+  binding_push_universe(L);
+  lua_pushcclosure(L, report_traceback, 1);
   lua_pushvalue(L, lua_upvalueindex(UP_REQUIRE));
   lua_pushvalue(L, NAME);
-  int status = lua_pcall(L, 1, LUA_MULTRET, 0);
+  int status = lua_pcall(L, 1, LUA_MULTRET, HANDLER_AT);
+  lua_remove(L, HANDLER_AT);
   lua_pushvalue(L, NAME);
   lua_pushnil(L);
   set(L, UP_HOLDERS);
@@ -130,7 +134,7 @@ static int locked_require(lua_State *L)
   if (!self || lua_type(L, NAME) != LUA_TSTRING) return plain_require(L);
   lua_settop(L, NAME);
   handle_of(L, U->current, self);
-  while (is_held(L, U)) {
+  while (is_held(L)) {
     if (closes_ring(L))
       return luaL_error(
           L,

@@ -27,11 +27,13 @@ int routine_start(lua_State *L, realm *R, int first, const char *who)
 {
   if (!lua_isfunction(L, first))
     return binding_misuse(L, "%s: a function expected, got %s", who, binding_got(L, first));
-  if (!R->world || R->closing) return refuse(L, "closed");
   int last = lua_gettop(L);
   weft_handle id;
-  values_reserve(L, R, (uint32_t)(last - first + 1));
   handle *h = handle_new(L, R);
+  /* Making it may have run finalizers, which start and close as they like. From here on nothing is
+     allocated that the collector looks at. */
+  if (!world_is_open(binding_universe(L), R)) return refuse(L, "closed");
+  values_reserve(L, R, (uint32_t)(last - first + 1));
   weft_status status = weft_routine_start(R->world, routine_body, R, &id);
   if (status == WEFT_FULL) return refuse(L, "capacity");
   if (status) return binding_misuse(L, "%s: %s", who, weft_status_text(status));
@@ -60,16 +62,10 @@ static int api_start(lua_State *L)
 
 /* --- Entering the coroutine ---------------------------------------------------------------- */
 
-/* Calls the function of the first cell with the values of the others. Needs no memory but stack. */
+/* Calls the function of the first cell with the values of the others, for which there is room. */
 static int enter(realm *R, record *rec, uint32_t cell, uint32_t count, int *nresults)
 {
   lua_State *co = rec->thread;
-  bool room = count < LUA_MINSTACK / 2 || lua_checkstack(co, (int)count + LUA_MINSTACK);
-  if (!room) {
-    values_drop(R, cell);
-    lua_pushnil(co);
-    return LUA_ERRMEM;
-  }
   if (COMPAT_BODY_ARGS > 0) lua_pushvalue(R->store, STORE_BODY);
   lua_rawgeti(R->store, STORE_VALUES, (int)cell);
   if (COMPAT_BODY_ARGS > 0) lua_pushvalue(R->store, STORE_HANDLER);
@@ -83,7 +79,8 @@ static int enter(realm *R, record *rec, uint32_t cell, uint32_t count, int *nres
 #define HOT __attribute__((flatten))
 #define RARE __attribute__((noinline))
 
-/* Goes on after a wait. LUA_YIELD with `*nresults` < 0: it is to be ended by force. */
+/* Goes on after a wait. LUA_YIELD with `*nresults` < 0: it is to be ended by force. LUA_ERRRUN with
+   that: its coroutine does not wait any more, a script has had its hands in it. */
 static inline int reenter(realm *R, weft_routine *self, record *rec, int *nresults)
 {
   lua_State *co = rec->thread;
@@ -91,10 +88,10 @@ static inline int reenter(realm *R, weft_routine *self, record *rec, int *nresul
   int nargs = 0;
   if (rec->bare) {
     rec->bare = false;
-    if (woken == WEFT_CANCELLED) {
-      *nresults = -1;
-      return LUA_YIELD;
-    }
+    *nresults = -1;
+    if (lua_status(co) != LUA_YIELD) return LUA_ERRRUN;
+    if (woken == WEFT_CANCELLED) return LUA_YIELD;
+    *nresults = 0;
     lua_pushnumber(co, (lua_Number)weft_slept(R->world, self) / 1e9);
     nargs = 1;
   } else {
@@ -199,7 +196,7 @@ static void ended_badly(realm *R, weft_routine *self, record *rec)
     lua_settop(co, 0);
     return;
   }
-  lua_checkstack(co, 2);
+  compat_grow(co, 2);
   lua_pushvalue(co, -1);
   note_error(R, self, rec, co, co);
   close_coroutine(R, self, rec);
@@ -224,14 +221,16 @@ static void end_by_force(realm *R, weft_routine *self, record *rec, const char *
   close_coroutine(R, self, rec);
 }
 
-/* The coroutine yielded. WEFT_PARKED: it waits, all is well; else it is to be ended by force. */
-static weft_status yielded(const realm *R, weft_routine *self, record *rec, int nresults)
+/* The coroutine yielded. WEFT_PARKED: it waits, all is well; WEFT_OK: it goes on at once, with two
+   values; else it is to be ended by force. */
+static weft_status yielded(realm *R, weft_routine *self, record *rec, int nresults)
 {
   if (rec->armed) {
     rec->armed = false;
     return WEFT_PARKED;
   }
   if (rec->must_close || nresults < 0) return WEFT_FORCED;
+  if (waits_asked(R, rec->thread)) return waits_arm_asked(R, self, rec->thread);
   lua_pop(rec->thread, compat_yielded(rec->thread, nresults));
   if (weft_arm_next_tick(R->world, self) != WEFT_OK) return WEFT_FORCED;
   rec->bare = true;
@@ -272,7 +271,12 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
   for (;;) {
     int count = 0;
     if (status == LUA_YIELD) {
-      if (yielded(R, self, rec, nresults) == WEFT_PARKED) return WEFT_PARKED;
+      weft_status next = yielded(R, self, rec, nresults);
+      if (next == WEFT_PARKED) return WEFT_PARKED;
+      if (next == WEFT_OK) {
+        status = compat_resume(rec->thread, R->donor, 2, &nresults);
+        continue;
+      }
       end_by_force(R, self, rec, rec->must_close ? forced_text : forced_yield_text);
     } else if (rec->thread) {
       if (compat_outcome(rec->thread, status, nresults, &count) == LUA_OK)
@@ -296,6 +300,11 @@ static RARE weft_status begin(realm *R, weft_routine *self, record *rec)
     values_drop(R, cells);
     return end_status(rec);
   }
+  if (count > LUA_MINSTACK / 2 && !compat_grow(rec->thread, (int)count + COMPAT_BODY_ARGS)) {
+    values_drop(R, cells);
+    fail_with(R, self, rec, "not enough memory for its arguments");
+    return end_status(rec);
+  }
   int status = enter(R, rec, cells, count, &nresults);
   return settle(R, self, rec, status, nresults);
 }
@@ -306,8 +315,8 @@ static RARE weft_status came_back(realm *R, weft_routine *self, record *rec, int
 {
   lua_State *co = rec->thread;
   /* Refused as neither yielded nor failed: the coroutine of a waiting routine has ended. */
-  bool gone = status == LUA_ERRRUN && lua_status(co) == LUA_OK &&
-              (COMPAT_CAN_CLOSE || lua_gettop(co) <= 1);
+  bool gone =
+      status == LUA_ERRRUN && (nresults < 0 || (COMPAT_CAN_CLOSE && lua_status(co) == LUA_OK));
   if (gone) {
     fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
     threads_give(R, rec, false);
@@ -326,6 +335,16 @@ weft_status routine_body(weft_routine *self, void *arg)
   return came_back(R, self, rec, status, nresults);
 }
 
+/* Reports the routine that has just ended, if that is to be. */
+static void tell(realm *R)
+{
+  if (!R->has_report) return;
+  record rec = R->report;
+  R->has_report = false;
+  report_routine(R, &rec);
+  values_drop(R, rec.cells);
+}
+
 /* The pass. Nearly always a coroutine goes from one of our waits to the next; then nothing stands
    between lua_resume and the loop. On Lua 5.4 that yield is a longjmp, behind which each frame that
    returns is a mispredicted branch. */
@@ -337,7 +356,9 @@ HOT bool routine_loop(void *host, weft_world *world)
     record *rec = record_of(self);
     int nresults = 0;
     if (weft_routine_pinned(self) || !rec->thread || weft_routine_body(self) != routine_body) {
-      if (!weft_pass_resume(world, self)) return false;
+      bool goes_on = weft_pass_resume(world, self);
+      tell(R);
+      if (!goes_on) return false;
       continue;
     }
     int status = reenter(R, self, rec, &nresults);
@@ -345,7 +366,9 @@ HOT bool routine_loop(void *host, weft_world *world)
     if (parked) rec->armed = false;
     if (parked && !weft_routine_pinned(self)) continue;
     weft_status ended = parked ? WEFT_PARKED : came_back(R, self, rec, status, nresults);
-    if (!weft_pass_leave(world, self, ended)) return false;
+    bool goes_on = weft_pass_leave(world, self, ended);
+    tell(R);
+    if (!goes_on) return false;
   }
   return true;
 }
@@ -364,8 +387,13 @@ void routine_ended(void *host, weft_routine *self, bool joined)
   record *rec = record_of(self);
   threads_give(R, rec, true);
   bool failed = rec->outcome == OUTCOME_FAILED;
-  if (rec->forced || (failed && !joined)) report_routine(R, rec);
-  values_drop(R, rec->cells);
+  if (rec->forced || (failed && !joined)) {
+    R->report =
+        *rec; /* told by the loop, once the slot is free again: onError may start another */
+    R->has_report = true;
+  } else {
+    values_drop(R, rec->cells);
+  }
 }
 
 /* --- Closed by hand ------------------------------------------------------------------------ */

@@ -12,7 +12,11 @@ static const char *const phase_names[] = {"preUpdate", "update", "postUpdate"};
 /* Its address is the key of the subscriptions' metatable. */
 static const char sub_key;
 
-/* A subscription is a table: [1] the function, or false once off; [2] its realm; [3] its phase. */
+/* What `world:on` gives: a userdata, its user value a list of its function and its world. */
+typedef struct subscription {
+  bool on;
+  weft_phase phase;
+} subscription;
 
 /* --- Calling ------------------------------------------------------------------------------- */
 
@@ -27,15 +31,14 @@ static void call_reported(lua_State *L, realm *R, int nargs)
   lua_settop(L, base - 1);
 }
 
-static int remove_off(lua_State *L, int list)
+/* Closes the gaps that subscriptions left which are off. */
+static void remove_off(lua_State *L, int list)
 {
   int kept = 0, count = (int)compat_raw_length(L, list);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, list, i);
-    lua_rawgeti(L, -1, 1);
-    bool on = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    if (on)
+    const subscription *sub = lua_touserdata(L, -1);
+    if (sub->on)
       lua_rawseti(L, list, ++kept);
     else
       lua_pop(L, 1);
@@ -44,7 +47,6 @@ static int remove_off(lua_State *L, int list)
     lua_pushnil(L);
     lua_rawseti(L, list, i);
   }
-  return kept;
 }
 
 typedef struct phase_call {
@@ -65,8 +67,10 @@ static int run_systems(lua_State *L, void *context)
   int count = (int)compat_raw_length(L, 2);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, 2, i);
-    lua_rawgeti(L, 3, 1);
-    if (lua_toboolean(L, 4)) {
+    const subscription *sub = lua_touserdata(L, 3);
+    if (sub->on) {
+      compat_get_value(L, 3);
+      lua_rawgeti(L, 4, 1);
       lua_pushnumber(L, call->dt);
       world_push(L, R);
       call_reported(L, R, 2);
@@ -83,7 +87,7 @@ static int run_systems(lua_State *L, void *context)
 static void protected(realm *R, int (*fn)(lua_State *L, void *context), void *context)
 {
   lua_State *L = R->ticking;
-  if (!lua_checkstack(L, LUA_MINSTACK)) return;
+  if (!compat_grow(L, LUA_MINSTACK)) return;
   if (binding_protect_on(L, R, fn, context, 0, 0) != LUA_OK) report_callback(R, L);
 }
 
@@ -91,10 +95,16 @@ void systems_phase(void *host, weft_phase phase, double dt)
 {
   realm *R = host;
   phase_call call = {R, phase, dt};
-  if (R->systems[phase] > 0) protected(R, run_systems, &call);
+  if (R->systems[phase] > 0 || R->dirty[phase]) protected(R, run_systems, &call);
 }
 
 /* --- world:on ------------------------------------------------------------------------------ */
+
+static void push_sub_meta(lua_State *L)
+{
+  lua_pushlightuserdata(L, (void *)&sub_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+}
 
 int systems_on(lua_State *L)
 {
@@ -109,43 +119,54 @@ int systems_on(lua_State *L)
         lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : binding_got(L, 2));
   if (!lua_isfunction(L, 3))
     return binding_misuse(L, "world:on: a function expected, got %s", binding_got(L, 3));
+  lua_settop(L, 3);
+  subscription *sub = compat_new_object(L, sizeof *sub); /* 4 */
+  *sub = (subscription){.phase = (weft_phase)phase};
+  lua_createtable(L, 2, 0);
+  lua_pushvalue(L, 3);
+  lua_rawseti(L, 5, 1);
+  lua_pushvalue(L, 1);
+  lua_rawseti(L, 5, 2);
+  compat_set_value(L, 4);
+  push_sub_meta(L);
+  lua_setmetatable(L, 4);
+  if (!world_is_open(binding_universe(L), R))
+    return binding_misuse(L, "world:on: world is closed");
   lua_pushvalue(R->store, STORE_SYSTEMS);
   lua_xmove(R->store, L, 1);
-  lua_rawgeti(L, -1, phase + 1);
-  int list = lua_gettop(L);
-  lua_createtable(L, 3, 0);
-  lua_pushvalue(L, 3);
-  lua_rawseti(L, -2, 1);
-  lua_pushvalue(L, 1);
-  lua_rawseti(L, -2, 2);
-  lua_pushinteger(L, phase);
-  lua_rawseti(L, -2, 3);
-  lua_pushlightuserdata(L, (void *)&sub_key);
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  lua_setmetatable(L, -2);
-  lua_pushvalue(L, -1);
-  lua_rawseti(L, list, (int)compat_raw_length(L, list) + 1);
+  lua_rawgeti(L, 5, phase + 1);
+  lua_pushvalue(L, 4);
+  lua_rawseti(L, 6, (int)compat_raw_length(L, 6) + 1);
+  sub->on = true;
   R->systems[phase]++;
+  lua_settop(L, 4);
   return 1;
+}
+
+static subscription *check_sub(lua_State *L)
+{
+  subscription *sub = lua_touserdata(L, 1);
+  push_sub_meta(L);
+  if (!sub || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, -2))
+    binding_misuse(L, "sub:off: a subscription expected, got %s", binding_got(L, 1));
+  lua_settop(L, 1);
+  return sub;
 }
 
 /* True if it was on. */
 static int sub_off(lua_State *L)
 {
-  if (!lua_istable(L, 1)) return binding_misuse(L, "sub:off: a subscription expected");
-  lua_rawgeti(L, 1, 1);
-  bool on = lua_toboolean(L, -1);
-  if (on) {
-    lua_rawgeti(L, 1, 2);
+  subscription *sub = check_sub(L);
+  bool was_on = sub->on;
+  sub->on = false;
+  if (was_on) {
+    compat_get_value(L, 1);
+    lua_rawgeti(L, -1, 2);
     realm *R = world_check(L, -1, "sub:off");
-    lua_rawgeti(L, 1, 3);
-    int phase = (int)lua_tointeger(L, -1);
-    R->systems[phase]--;
-    R->dirty[phase] = true;
-    lua_pushboolean(L, 0);
-    lua_rawseti(L, 1, 1);
+    R->systems[sub->phase]--;
+    R->dirty[sub->phase] = true;
   }
-  lua_pushboolean(L, on);
+  lua_pushboolean(L, was_on);
   return 1;
 }
 

@@ -8,9 +8,8 @@
 */
 #include "lua/binding.h"
 
-/* Lua 5.4 allows 200 nested C calls and runs error handling up to 220; the dearest of them, a gsub
-   callback, takes 2.2 KiB of native stack a level, and 16 KiB are kept for what C libraries do. */
-#define MAX_DEPTH 220
+/* The dearest of the C calls that Lua counts, a gsub callback, takes 2.2 KiB of native stack a level;
+   16 KiB are kept for what C libraries do. */
 #define LEVEL_BYTES 2253
 #define KEPT_BYTES ((size_t)16 << 10)
 
@@ -32,8 +31,8 @@ static int make_thread(lua_State *L, void *context)
 {
   realm *R = context;
   threads *t = &R->threads;
-  values_reserve(L, R, 1);
   lua_State *thread = lua_newthread(L);
+  values_reserve(L, R, 1); /* last: the other may run finalizers, which take cells */
   t->idle[t->count++] = (idle_thread){thread, values_put(R, L, -1)};
   return 0;
 }
@@ -74,12 +73,12 @@ static int do_nothing(lua_State *L)
 lua_State *threads_push_donor(lua_State *L, size_t stack_bytes)
 {
   size_t levels = (stack_bytes - KEPT_BYTES) / LEVEL_BYTES;
-  if (WEFT_LUAJIT || levels >= MAX_DEPTH) {
+  if (levels + 1 > COMPAT_C_LEVELS) {
     lua_pushnil(L);
     return NULL;
   }
   lua_State *donor = lua_newthread(L), *other = lua_newthread(L);
-  for (size_t depth = 0; depth < MAX_DEPTH - levels; depth++) {
+  for (size_t depth = 0; depth < COMPAT_C_LEVELS - levels; depth++) {
     int nresults;
     lua_State *next = other;
     lua_pushcfunction(next, do_nothing);

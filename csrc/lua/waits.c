@@ -6,6 +6,8 @@
 ** that a script resumes by hand yields again at once and says whose it is. A pinned wait arms and
 ** switches to another native stack in the middle of the C function.
 */
+#include <math.h>
+
 #include "lua/binding.h"
 
 enum kind { KIND_SLEEP, KIND_JOIN };
@@ -100,7 +102,7 @@ static RARE int send_back(lua_State *L, lua_KContext context)
 {
   lua_settop(L, 2);
   refuse(L, "belongs to a routine");
-  return compat_yield(L, false, 2, context, continue_wait);
+  return compat_yield(L, 2, context, continue_wait);
 }
 
 /* The coroutine was resumed after a yield of ours: by the routine's body, or by hand. */
@@ -156,7 +158,7 @@ static void report_once(lua_State *L, const weft_routine *self)
   record_of(self)->reported = true;
   luaL_traceback(L, L, NULL, 1);
   lua_xmove(L, helper, 1);
-  if (binding_protect(R, report_stuck, R, 1, 0) != LUA_OK) lua_pop(helper, 1);
+  if (binding_protect_from(L, R, report_stuck, R, 1, 0) != LUA_OK) lua_pop(helper, 1);
 }
 
 /* Leaves on the native stack; also where nothing was armed, with the reason. */
@@ -182,11 +184,16 @@ static inline int leave(lua_State *L, weft_routine *self, bool compact, weft_sta
 {
   if (!compact || (armed != WEFT_OK && armed != WEFT_FORCED))
     return leave_pinned(L, self, armed, kind, who);
-  if (armed == WEFT_OK)
-    record_of(self)->armed = true;
-  else
+  bool asks = COMPAT_TOKENS && realm_of(self)->universe->hooked;
+  if (armed == WEFT_FORCED)
     record_of(self)->must_close = true;
-  return compat_yield(L, realm_of(self)->universe->hooked, 0, kind, continue_wait);
+  else if (asks)
+    weft_disarm(realm_of(self)->world, self); /* it could be; a hook may run before the yield */
+  else
+    record_of(self)->armed = true;
+  if (!asks) return compat_yield(L, 0, kind, continue_wait);
+  lua_pushlightuserdata(L, ASK_TOKEN(realm_of(self)->universe));
+  return 1;
 }
 
 static HOT int api_wait(lua_State *L)
@@ -239,21 +246,70 @@ static int api_join(lua_State *L)
       lua_isnoneornil(L, 2) ? -1 : binding_check_seconds(L, 2, "routine.join", "timeout");
   weft_routine *self = find_waiter(L, &compact, "routine.join");
   lua_settop(L, 2);
-  weft_state state = handle_state(U, h);
+  weft_state state = handle_state(L, h);
   if (state >= WEFT_STATE_COMPLETED) return join_at_once(L, U, h, state);
-  if (handle_realm(U, h) != realm_of(self))
+  if (handle_realm(L, h) != realm_of(self))
     return binding_misuse(
         L, "routine.join: the routine is of another world, which does not run now");
   weft_status armed = weft_arm_join(realm_of(self)->world, self, h->id, timeout, &done);
-  if (done) return join_at_once(L, U, h, handle_state(U, h));
+  if (done) return join_at_once(L, U, h, handle_state(L, h));
   return leave(L, self, compact, armed, KIND_JOIN, "routine.join");
+}
+
+/* --- Asking by a yield --------------------------------------------------------------------- */
+
+/* What waits.lua yields where nothing was armed: the token, one of these, and the arguments. */
+enum { ASK_NEXT_TICK, ASK_WAIT, ASK_WAIT_UNSCALED, ASK_JOIN };
+
+static weft_status arm_asked(realm *R, weft_routine *self, lua_State *co, bool *done)
+{
+  int64_t ns = lua_isnumber(co, 3) ? (int64_t)llrint(lua_tonumber(co, 3) * 1e9) : 0;
+  switch (lua_tointeger(co, 2)) {
+  case ASK_WAIT:
+    return weft_arm_wait(R->world, self, ns);
+  case ASK_WAIT_UNSCALED:
+    return weft_arm_wait_unscaled(R->world, self, ns);
+  case ASK_JOIN: {
+    const handle *h = lua_touserdata(co, 3);
+    bool limited = lua_isnumber(co, 4);
+    int64_t timeout = limited ? (int64_t)llrint(lua_tonumber(co, 4) * 1e9) : -1;
+    return weft_arm_join(R->world, self, h->id, timeout, done);
+  }
+  default:
+    return weft_arm_next_tick(R->world, self);
+  }
+}
+
+bool waits_asked(const realm *R, lua_State *co)
+{
+  return COMPAT_TOKENS && lua_gettop(co) >= 2 &&
+         lua_touserdata(co, 1) == WAKE_TOKEN(R->universe);
+}
+
+/* What it asked for is armed: WEFT_PARKED; or it is to be ended: WEFT_FORCED; or there is nothing to
+   wait for, and what it gets is on the coroutine: WEFT_OK. */
+weft_status waits_arm_asked(realm *R, weft_routine *self, lua_State *co)
+{
+  bool done = false;
+  weft_status armed = arm_asked(R, self, co, &done);
+  lua_settop(co, 0);
+  if (armed == WEFT_OK && !done) return WEFT_PARKED;
+  if (armed == WEFT_FORCED) return WEFT_FORCED;
+  lua_pushlightuserdata(co, WAKE_TOKEN(R->universe));
+  if (done)
+    lua_pushnumber(co, 0);
+  else if (armed == WEFT_EXPIRED)
+    lua_pushboolean(co, 1);
+  else
+    lua_pushnil(co);
+  return WEFT_OK;
 }
 
 /* handle -> what join gives of a routine that has ended; for waits.lua */
 static int api_result(lua_State *L)
 {
   const handle *h = handle_check(L, 1, "routine.join");
-  weft_state state = handle_state(binding_universe(L), h);
+  weft_state state = handle_state(L, h);
   if (state == WEFT_STATE_EXPIRED && weft_self()) state = weft_joined(weft_self());
   return handle_push_result(L, 1, h, state);
 }
@@ -295,6 +351,8 @@ void waits_open(lua_State *L)
     binding_push_universe(L);
     lua_pushlightuserdata(L, WAKE_TOKEN(lua_touserdata(L, -1)));
     lua_setfield(L, -3, "token");
+    lua_pushlightuserdata(L, ASK_TOKEN((universe *)lua_touserdata(L, -1)));
+    lua_setfield(L, -3, "ask");
     lua_pop(L, 1);
     binding_push_universe(L);
     lua_getfield(L, -3, "Cancelled");

@@ -21,13 +21,14 @@ static realm *check_open(lua_State *L, int index, const char *who)
   return R;
 }
 
-/* Living realms are few: the address of the userdata tells whose it is. */
+/* Living realms are few, and each userdata holds its realm's address. The address of the userdata
+   alone would not do: Lua may lose the finalizer of a world and use the memory again. */
 realm *world_check(lua_State *L, int index, const char *who)
 {
   const universe *U = binding_universe(L);
-  const void *address = lua_touserdata(L, index);
-  for (realm *R = U->realms; R; R = R->next)
-    if (R->object == address) return R;
+  realm *const *object = lua_touserdata(L, index);
+  for (realm *R = U->realms; R && object; R = R->next)
+    if (R->object == object && *object == R) return R;
   binding_misuse(L, "%s: a world expected, got %s; call it as world:method(...)", who,
                  binding_got(L, index));
   return NULL;
@@ -38,6 +39,13 @@ static void push_worlds(lua_State *L)
 {
   lua_pushlightuserdata(L, (void *)&worlds_key);
   lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+bool world_is_open(const universe *U, const realm *R)
+{
+  const realm *known = U->realms;
+  while (known && known != R) known = known->next;
+  return known && R->world && !R->closing;
 }
 
 void world_push(lua_State *L, const realm *R)
@@ -89,6 +97,7 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   to_store(L, store);
   lua_pushnil(store); /* onError */
   lua_pushnil(store); /* trace */
+  lua_pushnil(store); /* traced */
   lua_pushlightuserdata(L, &U->handle_meta);
   lua_rawget(L, LUA_REGISTRYINDEX); /* the parts */
   for (int part = STORE_HANDLE_META; part < STORE_DONOR; part++) {
@@ -130,7 +139,7 @@ static void free_parts(lua_State *L, realm *R)
 static realm *new_realm(lua_State *L, const realm *draft)
 {
   universe *U = draft->universe;
-  void *object = lua_newuserdata(L, 1);
+  realm **object = lua_newuserdata(L, sizeof(realm *));
   lua_pushlightuserdata(L, (void *)&meta_key);
   lua_rawget(L, LUA_REGISTRYINDEX);
   realm *R = binding_alloc(L, NULL, 0, sizeof *R);
@@ -138,6 +147,7 @@ static realm *new_realm(lua_State *L, const realm *draft)
   *R = *draft;
   R->config.hooks.host = R;
   R->object = object;
+  *object = R;
   R->number = R->serial = ++U->next_serial;
   R->next = U->realms;
   U->realms = R;
@@ -154,8 +164,8 @@ static int api_new(lua_State *L)
   universe *U = binding_universe(L);
   lua_settop(L, 1);
   if (U->closed) return binding_misuse(L, "weft.world: the Lua state is closing");
-  realm draft = {.universe = U};
-  config_read(L, 1, "weft.world", &draft, &draft.config);
+  realm draft = {.universe = U, .config = config_default(NULL)};
+  config_read(L, 1, "weft.world", &draft.config, &draft.fixed_step);
   realm *R = new_realm(L, &draft);
   lua_createtable(L, 1, 0);
   R->store = push_store(L, U, R->config.capacity);
@@ -200,6 +210,13 @@ static int api_here(lua_State *L)
 
 /* --- Ticking ------------------------------------------------------------------------------- */
 
+/* Nothing of this state's worlds runs or is being closed. */
+static void check_idle(lua_State *L, const realm *R, const char *who)
+{
+  if (weft_world_ticking() || R->universe->current)
+    binding_misuse(L, "%s: not allowed inside a tick", who);
+}
+
 static int api_tick(lua_State *L)
 {
   realm *R = check_open(L, 1, "world:tick");
@@ -211,7 +228,7 @@ static int api_tick(lua_State *L)
   if (!(dt >= 0) || isinf(dt))
     return binding_misuse(L, "world:tick: dt must be finite and >= 0, got %s",
                           binding_got(L, 2));
-  if (weft_world_ticking()) return binding_misuse(L, "world:tick: not allowed inside a tick");
+  check_idle(L, R, "world:tick");
   if (compat_hooks_in_use(L)) U->hooked = true;
   U->current = R;
   R->ticking = L;
@@ -276,28 +293,29 @@ static int api_configure(lua_State *L)
 {
   realm *R = check_open(L, 1, "world:configure");
   double fixed_step = R->fixed_step;
-  weft_world_config config;
+  weft_world_config config = R->config;
   threads fresh;
   if (!lua_istable(L, 2))
     return binding_misuse(L, "world:configure: a table of options expected, got %s",
                           binding_got(L, 2));
-  if (weft_world_ticking())
-    return binding_misuse(L, "world:configure: not allowed inside a tick");
-  config_read(L, 2, "world:configure", R, &config);
-  /* What may throw comes first, so that nothing is half done. */
+  check_idle(L, R, "world:configure");
+  config_read(L, 2, "world:configure", &config, &fixed_step);
+  /* What may throw, or run finalizers, comes first, so that nothing is half done. */
   push_weak(L, (int)config.capacity, "v");
   lua_State *donor = threads_push_donor(L, config.stack_bytes);
+  check_idle(L, check_open(L, 1, "world:configure"), "world:configure");
   if (!threads_init(L, &fresh, config.capacity + 1))
     return failed_to(L, "world:configure", WEFT_NOMEM);
+  handle_keep_states(R);
   weft_status status = weft_world_configure(R->world, &config);
   if (status) {
     threads_fini(L, &fresh);
-    R->fixed_step = fixed_step;
     return failed_to(L, "world:configure", status);
   }
   drop_idle_threads(L, R);
   R->threads = fresh;
   R->config = config;
+  R->fixed_step = fixed_step;
   R->serial = ++R->universe->next_serial;
   set_donor(L, R, donor);
   to_store(L, R->store);
@@ -367,6 +385,7 @@ static void remember_times(realm *R)
 static void free_world(lua_State *L, realm *R)
 {
   remember_times(R);
+  handle_keep_states(R);
   weft_world_delete(R->world);
   R->world = NULL;
   free_parts(L, R);
@@ -379,7 +398,7 @@ static int api_close(lua_State *L)
   universe *U = R->universe;
   uint32_t left = 0;
   if (!R->world) return 0;
-  if (weft_world_ticking()) return binding_misuse(L, "world:close: not allowed inside a tick");
+  check_idle(L, R, "world:close");
   R->closing = true;
   U->current = R;
   R->ticking = L;

@@ -2,17 +2,18 @@
 -- waits.lua - the Lua half of waits where a C function cannot continue after a yield (LuaJIT).
 --
 -- The C half arms the wait and yields, or switches stacks and returns; either way what comes back
--- is a token that only the scheduler has, and what the wait gave. Nothing comes back where debug
--- hooks are in use: then the yield is here, since lua_yield takes itself for one out of a hook
--- while another routine waits inside one. Anything but the token is a resume by hand: it is told
--- whose coroutine this is and changes nothing. No state is kept here: a hook may switch between any
--- two instructions.
+-- is a token that only the scheduler has, and what the wait gave. Where debug hooks are in use the
+-- C half arms nothing and asks for a yield instead: lua_yield takes itself for one out of a hook
+-- while another routine waits inside one, and a hook may run between arming and any yield. Anything
+-- but a token is a resume by hand: it is told whose coroutine this is and changes nothing. No state
+-- is kept here: a hook may switch between any two instructions.
 local yield = coroutine.yield
 
 ---@param halves table the C halves, from weft.core
 ---@return table functions by name
 return function(halves)
-  local TOKEN, raise, result = halves.token, halves.raise, halves.result
+  local TOKEN, ASK = halves.token, halves.ask
+  local raise, result = halves.raise, halves.result
   local armWait, armUnscaled = halves.wait, halves.waitUnscaled
   local armNext, armJoin = halves.nextTick, halves.join
 
@@ -26,7 +27,7 @@ return function(halves)
 
   function waits.wait(seconds)
     local token, given = armWait(seconds)
-    if token == nil then token, given = yield() end
+    if token == ASK then token, given = yield(TOKEN, 1, seconds) end
     if token ~= TOKEN then given = foreign() end
     if given then return given end
     raise()
@@ -34,7 +35,7 @@ return function(halves)
 
   function waits.waitUnscaled(seconds)
     local token, given = armUnscaled(seconds)
-    if token == nil then token, given = yield() end
+    if token == ASK then token, given = yield(TOKEN, 2, seconds) end
     if token ~= TOKEN then given = foreign() end
     if given then return given end
     raise()
@@ -42,7 +43,7 @@ return function(halves)
 
   function waits.nextTick()
     local token, given = armNext()
-    if token == nil then token, given = yield() end
+    if token == ASK then token, given = yield(TOKEN, 0) end
     if token ~= TOKEN then given = foreign() end
     if given then return given end
     raise()
@@ -50,7 +51,7 @@ return function(halves)
 
   function waits.join(handle, timeout)
     local token, given = armJoin(handle, timeout)
-    if token == nil then token, given = yield() end
+    if token == ASK then token, given = yield(TOKEN, 3, handle, timeout) end
     if token ~= TOKEN then given = foreign() end
     if given == false then return nil, "timeout" end
     if given == true then return nil, "expired" end

@@ -128,13 +128,14 @@ typedef struct look {
   uint32_t turn;     /* how many were resumed before */
 } look;
 
-static look looks[MANY];
+static look looks[2 * MANY]; /* one a resume, and a few before the first */
 static uint32_t look_count, turn_count;
 static uint32_t turns[MANY]; /* by slot: when in the tick it was resumed */
 
 static void note_look(void *host, weft_routine *far, weft_routine *middle, weft_routine *near)
 {
   weft_routine *all[3] = {far, middle, near};
+  assert_true(look_count < 2 * MANY);
   look *it = &looks[look_count++];
   assert_ptr_equal(host, &looks);
   it->turn = turn_count;
@@ -350,7 +351,7 @@ static void a_record_is_zeroed_for_each_routine(void **state)
 {
   (void)state;
   uint32_t checked = 0;
-  make_world(2, (weft_world_hooks){NULL});
+  make_world(2, (weft_world_hooks){.host = NULL});
   for (int i = 0; i < 10; i++) {
     start(check_record, &checked);
     start(check_record, &checked);
@@ -365,7 +366,7 @@ static void the_live_ones_are_listed_slot_by_slot(void **state)
   (void)state;
   ends all = {.count = 0};
   weft_handle handles[5];
-  make_world(8, (weft_world_hooks){NULL});
+  make_world(8, (weft_world_hooks){.host = NULL});
   for (int i = 0; i < 5; i++) handles[i] = start(sleep_or_end, i == 2 ? NULL : &all);
   tick();
   uint32_t cursor = 0;

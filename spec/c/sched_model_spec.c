@@ -299,7 +299,7 @@ static const char *run_program(uint64_t seed)
 static void random_programs_tell_the_same_story_as_the_model(void **state)
 {
   (void)state;
-  unit_for_seeds(4000, run_program);
+  unit_for_seeds(10000, run_program);
 }
 
 int main(void)

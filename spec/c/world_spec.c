@@ -346,6 +346,19 @@ static void a_handle_of_a_dead_world_stays_a_stranger(void **state)
   }
 }
 
+static void worlds_that_live_at_once_never_share_a_tag(void **state)
+{
+  (void)state;
+  weft_handle mine = start(world, sleep_long, NULL);
+  for (int i = 0; i < 1000; i++) {
+    weft_world *other = new_world();
+    weft_handle theirs = start(other, sleep_long, NULL); /* the same slot and generation */
+    assert_int_equal(weft_routine_state(other, mine), WEFT_STATE_EXPIRED);
+    assert_int_equal(weft_routine_state(world, theirs), WEFT_STATE_EXPIRED);
+    weft_world_delete(other);
+  }
+}
+
 static void more_worlds_than_tags_can_live(void **state)
 {
   (void)state;
@@ -413,6 +426,7 @@ int main(void)
       TEST(a_world_goes_with_its_routines_as_they_stand),
       TEST(a_handle_of_another_world_is_expired),
       TEST(a_handle_of_a_dead_world_stays_a_stranger),
+      TEST(worlds_that_live_at_once_never_share_a_tag),
       TEST(more_worlds_than_tags_can_live),
       TEST(a_full_world_refuses_and_writes_nothing),
       TEST(every_status_has_a_name_and_a_text),
