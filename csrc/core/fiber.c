@@ -288,15 +288,6 @@ weft_status weft_fiber_start(weft_fiber_pool *pool, weft_fiber_fn fn, void *arg,
   return WEFT_OK;
 }
 
-weft_status weft__fiber_pool_reserve(weft_fiber_pool *pool, uint32_t count)
-{
-  while (pool->mapped - pool->busy < count && pool->mapped < pool->max_stacks) {
-    weft_status status = pool_grow(pool);
-    if (status) return status;
-  }
-  return WEFT_OK;
-}
-
 /* --- Memory -------------------------------------------------------------------------------- */
 
 size_t weft_fiber_high_water(const weft_fiber *fiber)

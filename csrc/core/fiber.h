@@ -30,10 +30,6 @@ uint32_t weft__fiber_pool_trim(weft_fiber_pool *pool, uint32_t max);
 */
 bool weft__fiber_trim_suspended(weft_fiber *fiber);
 
-/* Makes sure that the next `count` starts need no system call, as far as `max_stacks` allows.
-   WEFT_NOMEM, WEFT_NOSTACK, WEFT_MAPCOUNT; what could be mapped stays mapped. */
-weft_status weft__fiber_pool_reserve(weft_fiber_pool *pool, uint32_t count);
-
 /* Start loading what resuming this fiber will touch: its record, and, when that has arrived, the
    frames at which it was left. */
 void weft__fiber_prefetch(const weft_fiber *fiber);

@@ -75,11 +75,12 @@ static inline uint32_t weft__ring_pop(weft__ring *ring)
   return WEFT_RING_HOLE;
 }
 
-/* The slot `ahead` places behind the head, or WEFT_RING_HOLE. */
-static inline uint32_t weft__ring_peek(const weft__ring *ring, uint32_t ahead)
+/* The slot at a position of the running pass; WEFT_RING_HOLE for a hole and outside of it. */
+static inline uint32_t weft__ring_look(const weft__ring *ring, uint32_t position)
 {
-  return ring->pass_end - ring->head > ahead ? ring->items[(ring->head + ahead) & ring->mask]
-                                             : WEFT_RING_HOLE;
+  return position - ring->head < ring->pass_end - ring->head
+             ? ring->items[position & ring->mask]
+             : WEFT_RING_HOLE;
 }
 
 #endif

@@ -4,8 +4,6 @@
 */
 #include "core/sched.h"
 
-#include <math.h>
-
 #include "platform/platform.h"
 #include "platform/system.h"
 
@@ -18,22 +16,6 @@
 
 /* Slots in use from which on a pass looks ahead: fewer stay in the cache by themselves. */
 #define PREFETCH_FROM 1500
-
-/* --- Clocks -------------------------------------------------------------------------------- */
-
-bool weft__clock_fits(const weft__clock *clock, double seconds)
-{
-  /* 9e18 ns: below INT64_MAX with room for the fraction. NaN fails the first compare. */
-  return seconds >= 0 && seconds <= 9e9 && (double)clock->now + seconds * 1e9 <= 9.2e18;
-}
-
-void weft__clock_advance(weft__clock *clock, double seconds)
-{
-  double ns = seconds * 1e9 + clock->fraction;
-  double whole = floor(ns);
-  clock->now += (int64_t)whole;
-  clock->fraction = ns - whole;
-}
 
 /* --- Slots and handles --------------------------------------------------------------------- */
 
@@ -511,52 +493,4 @@ weft__task *weft__sched_take(weft__sched *sched)
   task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
   sched->counts.resumed++;
   return task;
-}
-
-/* --- The walker ---------------------------------------------------------------------------- */
-
-static bool task_valid(const weft__sched *sched, const weft__task *task)
-{
-  if (!task->alive) return task->place == WEFT_PLACE_NONE && task->joins == WEFT_NO_SLOT;
-  if (task->cancel && task->place != WEFT_PLACE_CANCEL && task->place != WEFT_PLACE_NONE)
-    return false;
-  if (task->joins != WEFT_NO_SLOT) {
-    const weft__task *target = weft__sched_at(sched, task->joins);
-    if (!target->alive || target->joiners == WEFT_NO_SLOT) return false;
-    if (task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_SIM) return false;
-    if (weft__sched_at(sched, task->next)->prev != weft__sched_slot(sched, task)) return false;
-  }
-  /* Not running and nowhere to be found again: it would sleep for ever. */
-  return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT ||
-         task == sched->running;
-}
-
-static bool cancel_lane_valid(const weft__sched *sched)
-{
-  uint32_t count = 0, last = WEFT_NO_SLOT;
-  for (uint32_t at = sched->cancel_first; at != WEFT_NO_SLOT; count++) {
-    const weft__task *task = weft__sched_at(sched, at);
-    if (count == sched->cancel_count || task->place != WEFT_PLACE_CANCEL) return false;
-    last = at;
-    at = task->next;
-  }
-  return count == sched->cancel_count && last == sched->cancel_last;
-}
-
-bool weft__sched_valid(const weft__sched *sched)
-{
-  uint32_t active = 0, registered = 0;
-  for (uint32_t slot = 0; slot < sched->fresh; slot++) {
-    const weft__task *task = weft__sched_at(sched, slot);
-    if (!task_valid(sched, task)) return false;
-    active += task->alive;
-    registered += task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_CANCEL;
-  }
-  if (active != sched->active) return false;
-  if (registered !=
-      sched->ready.live + sched->urgent.live + sched->sim_heap.count + sched->real_heap.count)
-    return false;
-  return cancel_lane_valid(sched) && weft__heap_valid(&sched->sim_heap) &&
-         weft__heap_valid(&sched->real_heap) && weft__ring_valid(&sched->ready) &&
-         weft__ring_valid(&sched->urgent);
 }

@@ -3,7 +3,7 @@
 ** sched.h - who runs when: tasks, handles, clocks, the three lanes of a pass, cancellation.
 **
 ** A task is a slot that sleeps, is ready, or runs. What it does when it is resumed is its owner's
-** business (`weft__sched_ops.resume`): the scheduler knows no fibers, no Lua and no real clock, so
+** business: the scheduler knows no fibers, no Lua and no real clock, so
 ** it is tested with ticks that a test makes up. Starting, waiting, waking and cancelling allocate
 ** nothing.
 **
@@ -12,6 +12,7 @@
 #ifndef WEFT_SCHED_H
 #define WEFT_SCHED_H
 
+#include "core/clock.h"
 #include "core/heap.h"
 #include "core/ring.h"
 
@@ -53,12 +54,6 @@ typedef struct weft__sched_ops {
   /* The task was cancelled before it was ever resumed. */
   void (*dropped)(weft__sched *sched, weft__task *task);
 } weft__sched_ops;
-
-/* A clock in whole nanoseconds that carries the fractions of its steps. */
-typedef struct weft__clock {
-  int64_t now;
-  double fraction;
-} weft__clock;
 
 typedef struct weft__sched_counts {
   uint64_t resumed, started, completed, cancelled, failed, rejected;
@@ -149,10 +144,6 @@ int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task);
 /* Nanoseconds until its deadline; -1 without one. */
 int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task);
 
-/* Whether a step of `seconds` would run over the clock (or is not finite and >= 0). */
-bool weft__clock_fits(const weft__clock *clock, double seconds);
-void weft__clock_advance(weft__clock *clock, double seconds);
-
 /* One pass: what is to stop, what is due in real time, what is ready, what is due in sim time. */
 void weft__sched_begin_pass(weft__sched *sched);
 /* A pass over the cancel lane alone. */
@@ -174,15 +165,12 @@ static inline void weft__prefetch_task(const weft__task *task)
   __builtin_prefetch((const char *)task + 64);
 }
 
-/* The task that stands `places` behind `head`, which may be before the pass begins; NULL if there
-   is none. */
-static inline weft__task *weft__sched_ahead(const weft__sched *sched, uint32_t head,
-                                            uint32_t places)
+/* The task at a position of the ready ring, which may be before the pass begins; NULL if there is
+   none. */
+static inline weft__task *weft__sched_ahead(const weft__sched *sched, uint32_t position)
 {
-  const weft__ring *ring = &sched->ready;
-  if (head + places - ring->head >= ring->pass_end - ring->head) return NULL;
-  uint32_t slot = ring->items[(head + places) & ring->mask];
-  return slot < sched->capacity ? weft__sched_at(sched, slot) : NULL;
+  uint32_t slot = weft__ring_look(&sched->ready, position);
+  return slot != WEFT_RING_HOLE ? weft__sched_at(sched, slot) : NULL;
 }
 
 /* Prefetches a task that comes up, and shows three that come up sooner and sooner, each NULL if
@@ -190,11 +178,11 @@ static inline weft__task *weft__sched_ahead(const weft__sched *sched, uint32_t h
 static inline bool weft__sched_look_ahead(const weft__sched *sched, uint32_t head,
                                           weft__task *ahead[3])
 {
-  const weft__task *task = weft__sched_ahead(sched, head, WEFT_AHEAD_TASK);
+  const weft__task *task = weft__sched_ahead(sched, head + WEFT_AHEAD_TASK);
   if (task) weft__prefetch_task(task);
-  ahead[0] = weft__sched_ahead(sched, head, WEFT_AHEAD_FAR);
-  ahead[1] = weft__sched_ahead(sched, head, WEFT_AHEAD_MIDDLE);
-  ahead[2] = weft__sched_ahead(sched, head, WEFT_AHEAD_NEAR);
+  ahead[0] = weft__sched_ahead(sched, head + WEFT_AHEAD_FAR);
+  ahead[1] = weft__sched_ahead(sched, head + WEFT_AHEAD_MIDDLE);
+  ahead[2] = weft__sched_ahead(sched, head + WEFT_AHEAD_NEAR);
   return ahead[0] || ahead[1] || ahead[2];
 }
 

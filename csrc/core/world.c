@@ -342,6 +342,11 @@ uint64_t weft_world_tick_count(const weft_world *world)
   return world->tick_count;
 }
 
+uint32_t weft_world_active(const weft_world *world)
+{
+  return world->sched.active;
+}
+
 void *weft_world_host(const weft_world *world)
 {
   return world->config.hooks.host;

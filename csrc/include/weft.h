@@ -7,8 +7,9 @@
 ** calls `weft_wait` and goes on, ticks later, with its locals alive.
 **
 ** Threads: a world belongs to the OS thread that made it. Every function that takes a world or
-** acts on the running routine must be called there, and answers WEFT_THREAD elsewhere; the one
-** exception is `weft_world_post`. Fibers belong to the thread that made their pool.
+** acts on the running routine must be called there, but for `weft_world_post`, which any thread may
+** call. Those that answer a status answer WEFT_THREAD elsewhere where that can be told; the others
+** are not checked. Fibers belong to the thread that made their pool.
 **
 ** Failure: functions answer 0 or a negative `weft_status`. Out parameters are written only on
 ** success. The library never prints, exits or reads the environment; the one exception is the
@@ -235,7 +236,8 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed);
 weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left);
 
 /* Runs `fn(arg)` on the world's thread in stage 2 of the next tick. Any thread may call it while
-   the world lives. WEFT_FULL at 2^20 waiting posts, WEFT_NOMEM, WEFT_CLOSED. */
+   the world lives. WEFT_FULL at 2^20 waiting posts of a priority,
+   WEFT_NOMEM, WEFT_INVALID. */
 weft_status weft_world_post(weft_world *world, void (*fn)(void *arg), void *arg,
                             weft_priority priority);
 
@@ -244,7 +246,7 @@ void weft_world_pause(weft_world *world);
 void weft_world_resume(weft_world *world);
 bool weft_world_is_paused(const weft_world *world);
 
-/* sim time += dt * scale; finite and >= 0, else WEFT_INVALID. */
+/* sim time += dt * scale; finite and >= 0, else WEFT_INVALID. WEFT_THREAD. */
 weft_status weft_world_set_time_scale(weft_world *world, double scale);
 
 int64_t weft_world_sim_time(const weft_world *world);  /* ns */
@@ -252,6 +254,7 @@ int64_t weft_world_real_time(const weft_world *world); /* ns */
 uint64_t weft_world_tick_count(const weft_world *world);
 void weft_world_stats_get(const weft_world *world, weft_world_stats *out);
 bool weft_world_in_tick(const weft_world *world);
+uint32_t weft_world_active(const weft_world *world); /* routines alive */
 
 /* The `host` of the hooks the world was configured with. */
 void *weft_world_host(const weft_world *world);

@@ -139,6 +139,8 @@ int binding_protect_on(lua_State *L, realm *R, int (*fn)(lua_State *L, void *con
                        void *context, int nargs, int nresults);
 /* Raises at the line that called the public function. */
 __attribute__((cold, noinline)) int binding_misuse(lua_State *L, const char *format, ...);
+int binding_failed(lua_State *L, const char *who, weft_status status);
+void binding_push_weak(lua_State *L, int size, const char *mode); /* -> table */
 /* What stands at `index`, for messages: "got -1", "got string". */
 const char *binding_got(lua_State *L, int index);
 void *binding_alloc(lua_State *L, void *block, size_t old_size, size_t size);
@@ -211,13 +213,25 @@ void report_callback(realm *R, lua_State *L); /* error -> : of a system or a pos
 /* --- world.c --- */
 void world_open(lua_State *L);
 realm *world_check(lua_State *L, int index, const char *who);
-void world_push(lua_State *L, const realm *R); /* -> userdata */
-realm *world_fallback(lua_State *L);
+realm *world_check_open(lua_State *L, int index, const char *who);
+void world_check_idle(lua_State *L, const realm *R, const char *who); /* outside any tick */
+void world_push_meta(lua_State *L);                                   /* -> metatable */
+void world_push_all(lua_State *L);                     /* -> userdata by number, weakly */
+void world_push(lua_State *L, const realm *R);         /* -> userdata */
 bool world_is_open(const universe *U, const realm *R); /* also for one that may be gone */
 bool world_reachable(lua_State *L,
                      const realm *R); /* its userdata, and with it the store, lives */
-void world_forget(lua_State *L, realm *R);
 int64_t binding_check_seconds(lua_State *L, int index, const char *who, const char *what);
+
+/* --- life.c --- */
+realm *world_fallback(lua_State *L); /* the default world */
+void world_forget(lua_State *L, realm *R);
+int life_new(lua_State *L);
+int life_default(lua_State *L);
+int life_here(lua_State *L);
+int life_configure(lua_State *L);
+int life_close(lua_State *L);
+int life_gc(lua_State *L);
 
 /* --- config.c --- */
 weft_world_config config_default(realm *R);

@@ -95,6 +95,20 @@ int binding_misuse(lua_State *L, const char *format, ...)
   return lua_error(L);
 }
 
+int binding_failed(lua_State *L, const char *who, weft_status status)
+{
+  return binding_misuse(L, "%s: %s", who, weft_status_text(status));
+}
+
+void binding_push_weak(lua_State *L, int size, const char *mode)
+{
+  lua_createtable(L, size, 0);
+  lua_createtable(L, 0, 1);
+  lua_pushstring(L, mode);
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+}
+
 const char *binding_got(lua_State *L, int index)
 {
   if (lua_type(L, index) == LUA_TNUMBER) {

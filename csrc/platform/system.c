@@ -19,7 +19,6 @@ static void *system_map(size_t bytes)
 struct weft__system weft__system = {
     .malloc = malloc,
     .calloc = calloc,
-    .realloc = realloc,
     .free = free,
     .map = system_map,
     .munmap = munmap,
@@ -39,11 +38,6 @@ void *weft__calloc(size_t count, size_t size)
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes) || !bytes) return NULL;
   return weft__system.calloc(count, size);
-}
-
-void *weft__realloc(void *block, size_t size)
-{
-  return size ? weft__system.realloc(block, size) : NULL;
 }
 
 void weft__free(void *block)

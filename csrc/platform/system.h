@@ -14,7 +14,6 @@
 struct weft__system {
   void *(*malloc)(size_t size);
   void *(*calloc)(size_t count, size_t size);
-  void *(*realloc)(void *block, size_t size);
   void (*free)(void *block);
   /* Anonymous private memory, readable and writable, not reserved, meant for stacks. */
   void *(*map)(size_t bytes);
@@ -38,7 +37,6 @@ extern struct weft__system weft__system;
 void *weft__alloc(size_t size);
 void *weft__calloc(size_t count, size_t size);
 /* Keeps the contents; on failure the old block stands. */
-void *weft__realloc(void *block, size_t size);
 void weft__free(void *block); /* NULL is allowed */
 
 #endif

@@ -45,7 +45,7 @@ local function check(options)
 end
 
 local function noneAlive(world)
-  return world:stats().active == 0
+  return core.active(world) == 0
 end
 
 -- Returns a function that waits for the next tick and returns its dt. Ticks stay on the grid

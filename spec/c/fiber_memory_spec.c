@@ -322,21 +322,6 @@ static void a_pool_at_the_limit_of_mappings_says_which_and_goes_on(void **state)
   assert_int_equal(weft_fiber_start(pool, nothing, NULL, &fibers[count]), WEFT_OK);
 }
 
-static void reserving_answers_like_starting(void **state)
-{
-  (void)state;
-  failing_always(FAILING_MAP, ENOMEM);
-  assert_int_equal(weft__fiber_pool_reserve(pool, 1), WEFT_NOSTACK);
-  failing_disarm();
-  assert_int_equal(weft__fiber_pool_reserve(pool, 50), WEFT_OK);
-  weft_fiber_stats stats;
-  weft_fiber_pool_stats(pool, &stats);
-  assert_true(stats.mapped >= 50);
-  assert_int_equal(weft__fiber_pool_reserve(pool, UINT32_MAX), WEFT_OK); /* as far as it may */
-  weft_fiber_pool_stats(pool, &stats);
-  assert_int_equal(stats.mapped, 1000);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_pool, drop_pool)
 
 int main(void)
@@ -354,7 +339,6 @@ int main(void)
       cmocka_unit_test_setup_teardown(stacks_that_are_not_taken_back_are_given_up, make_pool,
                                       drop_pool_but_for_the_refused),
       TEST(a_pool_at_the_limit_of_mappings_says_which_and_goes_on),
-      TEST(reserving_answers_like_starting),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

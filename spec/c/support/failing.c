@@ -51,13 +51,6 @@ static void *failing_calloc(size_t count, size_t size)
   return block;
 }
 
-static void *failing_realloc(void *old, size_t size)
-{
-  void *block = fails(FAILING_MALLOC) ? NULL : real.realloc(old, size);
-  blocks += block != NULL && old == NULL;
-  return block;
-}
-
 static void failing_free(void *block)
 {
   blocks -= block != NULL;
@@ -114,7 +107,6 @@ void failing_install(void)
   weft__system = (struct weft__system){
       .malloc = failing_malloc,
       .calloc = failing_calloc,
-      .realloc = failing_realloc,
       .free = failing_free,
       .map = failing_map,
       .munmap = failing_munmap,

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef enum failing_call {
-  FAILING_MALLOC, /* malloc, calloc and realloc */
+  FAILING_MALLOC, /* malloc and calloc */
   FAILING_MAP,
   FAILING_MUNMAP,
   FAILING_GUARD,   /* madvise with MADV_GUARD_INSTALL */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** sched_walk.c - walks a whole scheduler and tells whether all its parts agree. For specs and for
+** the hostile build.
+*/
+#include "core/sched.h"
+
+static bool task_valid(const weft__sched *sched, const weft__task *task)
+{
+  if (!task->alive) return task->place == WEFT_PLACE_NONE && task->joins == WEFT_NO_SLOT;
+  if (task->cancel && task->place != WEFT_PLACE_CANCEL && task->place != WEFT_PLACE_NONE)
+    return false;
+  if (task->joins != WEFT_NO_SLOT) {
+    const weft__task *target = weft__sched_at(sched, task->joins);
+    if (!target->alive || target->joiners == WEFT_NO_SLOT) return false;
+    if (task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_SIM) return false;
+    if (weft__sched_at(sched, task->next)->prev != weft__sched_slot(sched, task)) return false;
+  }
+  /* Not running and nowhere to be found again: it would sleep for ever. */
+  return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT ||
+         task == sched->running;
+}
+
+static bool cancel_lane_valid(const weft__sched *sched)
+{
+  uint32_t count = 0, last = WEFT_NO_SLOT;
+  for (uint32_t at = sched->cancel_first; at != WEFT_NO_SLOT; count++) {
+    const weft__task *task = weft__sched_at(sched, at);
+    if (count == sched->cancel_count || task->place != WEFT_PLACE_CANCEL) return false;
+    last = at;
+    at = task->next;
+  }
+  return count == sched->cancel_count && last == sched->cancel_last;
+}
+
+bool weft__sched_valid(const weft__sched *sched)
+{
+  uint32_t active = 0, registered = 0;
+  for (uint32_t slot = 0; slot < sched->fresh; slot++) {
+    const weft__task *task = weft__sched_at(sched, slot);
+    if (!task_valid(sched, task)) return false;
+    active += task->alive;
+    registered += task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_CANCEL;
+  }
+  if (active != sched->active) return false;
+  if (registered !=
+      sched->ready.live + sched->urgent.live + sched->sim_heap.count + sched->real_heap.count)
+    return false;
+  return cancel_lane_valid(sched) && weft__heap_valid(&sched->sim_heap) &&
+         weft__heap_valid(&sched->real_heap) && weft__ring_valid(&sched->ready) &&
+         weft__ring_valid(&sched->urgent);
+}
