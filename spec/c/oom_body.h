@@ -83,13 +83,6 @@ static void *failing_calloc(size_t count, size_t size)
   return block;
 }
 
-static void *failing_realloc(void *block, size_t size)
-{
-  void *moved = refused(OF_CORE) ? NULL : real.realloc(block, size);
-  core_blocks += moved && !block;
-  return moved;
-}
-
 static void counting_free(void *block)
 {
   core_blocks -= block != NULL;
@@ -130,7 +123,6 @@ static int take_system(void **state)
   real = weft__system;
   weft__system.malloc = failing_malloc;
   weft__system.calloc = failing_calloc;
-  weft__system.realloc = failing_realloc;
   weft__system.free = counting_free;
   weft__system.map = failing_map;
   weft__system.madvise = failing_madvise;
