@@ -49,8 +49,10 @@ describe("a local of a waiting routine #wait", function()
     for level = 0, 8 do
       if not debug.getinfo(co, level, "l") then break end
       for index = 1, 20 do
-        if not debug.getlocal(co, level, index) then break end
-        debug.setlocal(co, level, index, nil)
+        local name = debug.getlocal(co, level, index)
+        if not name then break end
+        -- Spoiling temporaries crashes plain LuaJIT too: they are the VM's own.
+        if name:sub(1, 1) ~= "(" then debug.setlocal(co, level, index, nil) end
       end
     end
     world:tick(1)

@@ -209,6 +209,7 @@ int report_traceback(lua_State *L); /* message handler: error -> error, its trac
 void report_push_trace(lua_State *L, realm *R, int index, lua_State *traced);
 void report_forget_trace(realm *R);
 void report_callback(realm *R, lua_State *L); /* error -> : of a system or a post */
+void report_failure(realm *R, lua_State *L);  /* the same where nothing catches an error */
 
 /* --- world.c --- */
 void world_open(lua_State *L);

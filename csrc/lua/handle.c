@@ -155,7 +155,7 @@ void handle_complete(realm *R, weft_routine *self, lua_State *from, int count)
     return;
   }
   lua_xmove(R->store, helper, 1);
-  bool room = compat_grow(helper, count + LUA_MINSTACK);
+  bool room = count < LUA_MINSTACK / 2 || compat_grow(helper, count + LUA_MINSTACK);
   if (room) {
     lua_xmove(from, helper, count);
     if (binding_protect(R, store_list, NULL, count + 1, 0) == LUA_OK) {

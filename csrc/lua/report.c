@@ -146,6 +146,7 @@ void report_forget_trace(realm *R)
   lua_replace(R->store, STORE_TRACED);
 }
 
+/* error -> */
 void report_callback(realm *R, lua_State *L)
 {
   if (lua_touserdata(L, -1) == R->universe->cancelled) {
@@ -156,4 +157,19 @@ void report_callback(realm *R, lua_State *L)
   lua_insert(L, -2);
   report_push_trace(L, R, lua_gettop(L), NULL);
   report_push_on(L, R);
+}
+
+static int report_raised(lua_State *L, void *context)
+{
+  report_callback(context, L);
+  return 0;
+}
+
+void report_failure(realm *R, lua_State *L)
+{
+  lua_State *helper = R->universe->helper;
+  lua_xmove(L, helper, 1);
+  if (binding_protect(R, report_raised, R, 1, 0) == LUA_OK) return;
+  fprintf(stderr, "weft: a callback failed, and there was no memory to say how\n");
+  lua_pop(helper, 1);
 }

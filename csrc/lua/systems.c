@@ -87,8 +87,8 @@ static int run_systems(lua_State *L, void *context)
 static void protected(realm *R, int (*fn)(lua_State *L, void *context), void *context)
 {
   lua_State *L = R->ticking;
-  if (!compat_grow(L, LUA_MINSTACK)) return;
-  if (binding_protect_on(L, R, fn, context, 0, 0) != LUA_OK) report_callback(R, L);
+  /* A C function ticks: it has room for the few values that this takes. */
+  if (binding_protect_on(L, R, fn, context, 0, 0) != LUA_OK) report_failure(R, L);
 }
 
 void systems_phase(void *host, weft_phase phase, double dt)

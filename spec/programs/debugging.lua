@@ -21,7 +21,8 @@ local function sample(a, b, ...)
   for i = 1, 20 do
     local name, value = debug.getlocal(1, i)
     if not name then break end
-    if type(value) == "number" then line("local", i, name, value) end
+    -- Temporaries hold whatever the VM left there.
+    if type(value) == "number" and name:sub(1, 1) ~= "(" then line("local", i, name, value) end
   end
   line("vararg", debug.getlocal(1, -1))
   line("set", debug.setlocal(1, 1, 100), a, c)
