@@ -136,6 +136,15 @@ for _, vm in ipairs(vms) do
       name = "start+finish of a short routine", vm = vm, peer = "coroutine.wrap", bar = 0.8,
     } },
   }
+  add {
+    sides = {
+      weft = script(vm, "start", "weft", "argument"),
+      ["coroutine.wrap"] = script(vm, "start", "wrap", "argument"),
+    },
+    rows = { {
+      name = "start+finish of one with an argument", vm = vm, peer = "coroutine.wrap",
+    } },
+  }
 end
 
 for _, n in ipairs { 2, 1000, 10000, 100000 } do

@@ -95,40 +95,53 @@ static void drop_routine(weft__sched *sched, weft__task *task)
 const weft__sched_ops weft__routine_ops = {.dropped = drop_routine};
 
 /* The three are few places apart, so one may stand for another that is missing. */
-static inline void look_ahead(weft_world *world, uint32_t head)
+static inline bool look_ahead(weft_world *world, uint32_t head, weft_routine *ahead[3])
 {
-  const weft_world_hooks *hooks = &world->config.hooks;
-  weft__task *ahead[3];
-  if (!weft__sched_look_ahead(&world->sched, head, ahead)) return;
-  weft_routine *near = weft__routine_of(ahead[2] ? ahead[2] : ahead[1] ? ahead[1] : ahead[0]);
-  weft_routine *middle = ahead[1] ? weft__routine_of(ahead[1]) : near;
-  weft_routine *far = ahead[0] ? weft__routine_of(ahead[0]) : middle;
+  weft__task *tasks[3];
+  if (!weft__sched_look_ahead(&world->sched, head, tasks)) return false;
+  weft_routine *near = weft__routine_of(tasks[2] ? tasks[2] : tasks[1] ? tasks[1] : tasks[0]);
+  weft_routine *middle = tasks[1] ? weft__routine_of(tasks[1]) : near;
   if (WEFT_UNLIKELY(middle->fiber != NULL)) weft__fiber_prefetch(middle->fiber);
   if (WEFT_UNLIKELY(near->fiber != NULL)) weft__fiber_prefetch_frames(near->fiber);
-  if (hooks->prefetch) hooks->prefetch(hooks->host, far, middle, near);
+  ahead[0] = tasks[0] ? weft__routine_of(tasks[0]) : middle;
+  ahead[1] = middle;
+  ahead[2] = near;
+  return true;
+}
+
+static void show_ahead(weft_world *world, weft_routine *const ahead[3])
+{
+  const weft_world_hooks *hooks = &world->config.hooks;
+  if (hooks->prefetch) hooks->prefetch(hooks->host, ahead[0], ahead[1], ahead[2]);
 }
 
 void weft__begin_look_ahead(weft_world *world)
 {
   const weft__ring *ready = &world->sched.ready;
+  weft_routine *ahead[3];
   if (!world->sched.prefetches || ready->pass_end - ready->head < WEFT_AHEAD_NEAR) return;
   for (uint32_t places = WEFT_AHEAD_TASK; places > 0; places--)
-    look_ahead(world, ready->head - places);
+    if (look_ahead(world, ready->head - places, ahead)) show_ahead(world, ahead);
 }
 
 weft_routine *weft_pass_next(weft_world *world)
 {
-  weft__task *task = weft__sched_take(&world->sched);
-  if (world->sched.prefetches) look_ahead(world, world->sched.ready.head);
-  return weft__routine_of(task);
+  return weft__routine_of(weft__sched_take(&world->sched));
+}
+
+bool weft_pass_ahead(weft_world *world, weft_routine *ahead[3])
+{
+  return world->sched.prefetches && look_ahead(world, world->sched.ready.head, ahead);
 }
 
 static bool run_pass(void *host, weft_world *world)
 {
-  weft_routine *routine;
+  weft_routine *routine, *ahead[3];
   (void)host;
-  while ((routine = weft_pass_next(world)) != NULL)
+  while ((routine = weft_pass_next(world)) != NULL) {
+    if (weft_pass_ahead(world, ahead)) show_ahead(world, ahead);
     if (!weft_pass_resume(world, routine)) return false;
+  }
   return true;
 }
 

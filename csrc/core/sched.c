@@ -17,6 +17,10 @@
 /* Slots in use from which on a pass looks ahead: fewer stay in the cache by themselves. */
 #define PREFETCH_FROM 1500
 
+/* Up to that many, those that stand in the order of their slots need no looking ahead: the next cache
+   holds them all, and the machine fetches neighbours by itself. */
+#define STREAM_UP_TO 25000
+
 /* --- Slots and handles --------------------------------------------------------------------- */
 
 weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uint32_t capacity,
@@ -447,6 +451,7 @@ void weft__sched_begin_pass(weft__sched *sched)
   }
   sched->budget_left = sched->budget;
   sched->prefetches = sched->fresh >= PREFETCH_FROM;
+  sched->streams = sched->fresh < STREAM_UP_TO;
   sched->early = true;
 }
 

@@ -70,6 +70,7 @@ struct weft__sched {
   uint8_t tag;                    /* of this world, in its handles */
   bool paused;                    /* in the running tick */
   bool prefetches;                /* in the running pass */
+  bool streams;                   /* neighbours in memory are fetched by the machine itself */
   bool early;                     /* the lanes before the ready one may hold something */
   bool force;                     /* the last pass of a drain: waits are ended by force */
   uint32_t active;
@@ -178,6 +179,10 @@ static inline weft__task *weft__sched_ahead(const weft__sched *sched, uint32_t p
 static inline bool weft__sched_look_ahead(const weft__sched *sched, uint32_t head,
                                           weft__task *ahead[3])
 {
+  const weft__ring *ring = &sched->ready;
+  uint32_t here = ring->items[head & ring->mask];
+  uint32_t there = ring->items[(head + WEFT_AHEAD_TASK) & ring->mask];
+  if (sched->streams && there - here == WEFT_AHEAD_TASK) return false;
   const weft__task *task = weft__sched_ahead(sched, head + WEFT_AHEAD_TASK);
   if (task) weft__prefetch_task(task);
   ahead[0] = weft__sched_ahead(sched, head + WEFT_AHEAD_FAR);

@@ -326,8 +326,10 @@ weft_routine *weft_self(void);
 /*
 ** For the `loop` hook, on the fiber it is called on and nowhere else:
 **
-**   while ((routine = weft_pass_next(world)) != NULL)
+**   while ((routine = weft_pass_next(world)) != NULL) {
+**     if (weft_pass_ahead(world, ahead)) prefetch what ahead[0], [1] and [2] touch, as the hook does;
 **     if (!weft_pass_resume(world, routine)) return false;
+**   }
 **   return true;
 **
 ** `weft_pass_next` takes the next routine and makes it the running one; NULL at the end of the pass.
@@ -337,6 +339,7 @@ weft_routine *weft_self(void);
 ** routine kept this stack meanwhile: the loop must return false at once.
 */
 weft_routine *weft_pass_next(weft_world *world);
+bool weft_pass_ahead(weft_world *world, weft_routine *ahead[3]); /* false: not worth it now */
 bool weft_pass_resume(weft_world *world, weft_routine *routine);
 bool weft_pass_leave(weft_world *world, weft_routine *routine, weft_status status);
 

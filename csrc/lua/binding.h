@@ -148,9 +148,10 @@ void *binding_alloc(lua_State *L, void *block, size_t old_size, size_t size);
 /* --- values.c --- */
 bool values_init(lua_State *L, values *v, uint32_t size);
 void values_fini(lua_State *L, values *v);
-void values_reserve(lua_State *L, realm *R, uint32_t count); /* may throw */
-uint32_t values_put(realm *R, lua_State *L, int index);      /* reserved before */
-uint32_t values_store(realm *R);               /* the same, value on the store -> */
+void values_reserve(lua_State *L, realm *R, uint32_t count);            /* may throw */
+uint32_t values_put(realm *R, lua_State *L, int index);                 /* reserved before */
+uint32_t values_put_range(realm *R, lua_State *L, int first, int last); /* a chain */
+uint32_t values_store(realm *R, int count);    /* the same, of values on the store -> */
 uint32_t values_free(realm *R, uint32_t cell); /* the next cell */
 uint32_t values_take(realm *R, lua_State *L, uint32_t cell); /* -> value; the next cell */
 void values_drop(realm *R, uint32_t cell);                   /* frees a whole chain */
@@ -216,7 +217,7 @@ void world_open(lua_State *L);
 realm *world_check(lua_State *L, int index, const char *who);
 realm *world_check_open(lua_State *L, int index, const char *who);
 void world_check_idle(lua_State *L, const realm *R, const char *who); /* outside any tick */
-void world_push_meta(lua_State *L);                                   /* -> metatable */
+void world_push_meta(lua_State *L, uint32_t number);   /* -> metatable of that world */
 void world_push_all(lua_State *L);                     /* -> userdata by number, weakly */
 void world_push(lua_State *L, const realm *R);         /* -> userdata */
 bool world_is_open(const universe *U, const realm *R); /* also for one that may be gone */

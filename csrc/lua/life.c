@@ -71,15 +71,16 @@ static void free_parts(lua_State *L, realm *R)
 static realm *new_realm(lua_State *L, const realm *draft)
 {
   universe *U = draft->universe;
+  uint32_t number = ++U->next_serial;
   realm **object = lua_newuserdata(L, sizeof(realm *));
-  world_push_meta(L);
+  world_push_meta(L, number);
   realm *R = binding_alloc(L, NULL, 0, sizeof *R);
   if (!R) binding_failed(L, "weft.world", WEFT_NOMEM);
   *R = *draft;
   R->config.hooks.host = R;
   R->object = object;
   *object = R;
-  R->number = R->serial = ++U->next_serial;
+  R->number = R->serial = number;
   R->next = U->realms;
   U->realms = R;
   lua_setmetatable(L, -2);

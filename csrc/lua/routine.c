@@ -14,6 +14,9 @@ static record *record_of(const weft_routine *routine)
   return weft_routine_record(routine);
 }
 
+/* So many are moved between two coroutines at once, within the room that each has. */
+#define FEW_VALUES 6
+
 /* --- Starting ------------------------------------------------------------------------------ */
 
 static int refuse(lua_State *L, const char *reason)
@@ -27,30 +30,29 @@ int routine_start(lua_State *L, realm *R, int first, const char *who)
 {
   if (!lua_isfunction(L, first))
     return binding_misuse(L, "%s: a function expected, got %s", who, binding_got(L, first));
+  const universe *U = R->universe;
   int last = lua_gettop(L);
   weft_handle id;
   handle *h = handle_new(L, R);
   /* Making it may have run finalizers, which start and close as they like. From here on nothing is
      allocated that the collector looks at. */
-  if (!world_is_open(binding_universe(L), R)) return refuse(L, "closed");
+  if (!world_is_open(U, R)) return refuse(L, "closed");
   values_reserve(L, R, (uint32_t)(last - first + 1));
   weft_status status = weft_routine_start(R->world, routine_body, R, &id);
   if (status == WEFT_FULL) return refuse(L, "capacity");
   if (status) return binding_misuse(L, "%s: %s", who, weft_status_text(status));
   weft_routine *routine = weft_routine_find(R->world, id);
   record *rec = record_of(routine);
-  uint32_t chain = 0;
-  for (int i = last; i > first; i--) {
-    uint32_t cell = values_put(R, L, i);
-    R->values.next[cell] = chain;
-    chain = cell;
-  }
-  lua_pushvalue(L, -1);
-  lua_pushvalue(L, first);
-  lua_xmove(L, R->store, 2);
-  rec->cells = values_store(R);
-  R->values.next[rec->cells] = chain;
   rec->number = (uint32_t)(last - first + 1);
+  lua_pushvalue(L, -1);
+  if (last - first < FEW_VALUES) {
+    for (int i = first; i <= last; i++) lua_pushvalue(L, i);
+    lua_xmove(L, R->store, last - first + 2);
+    rec->cells = values_store(R, last - first + 1);
+  } else {
+    lua_xmove(L, R->store, 1);
+    rec->cells = values_put_range(R, L, first, last);
+  }
   handle_bind(R, h, id, weft_routine_slot(R->world, routine));
   return 1;
 }
@@ -69,8 +71,11 @@ static int enter(realm *R, record *rec, uint32_t cell, uint32_t count, int *nres
   if (COMPAT_BODY_ARGS > 0) lua_pushvalue(R->store, STORE_BODY);
   lua_rawgeti(R->store, STORE_VALUES, (int)cell);
   if (COMPAT_BODY_ARGS > 0) lua_pushvalue(R->store, STORE_HANDLER);
-  lua_xmove(R->store, co, 1 + COMPAT_BODY_ARGS);
   cell = values_free(R, cell);
+  bool few = count <= FEW_VALUES;
+  for (; cell && few; cell = values_free(R, cell))
+    lua_rawgeti(R->store, STORE_VALUES, (int)cell);
+  lua_xmove(R->store, co, COMPAT_BODY_ARGS + (few ? (int)count : 1));
   while (cell) cell = values_take(R, co, cell);
   return compat_resume(co, R->donor, (int)count - 1 + COMPAT_BODY_ARGS, nresults);
 }
@@ -153,7 +158,7 @@ static void ended_well(realm *R, weft_routine *self, record *rec, int count)
     rec->outcome = OUTCOME_COMPLETED;
     if (count > 0) handle_complete(R, self, co, count);
   }
-  lua_settop(co, 0);
+  if (count > 0 || COMPAT_BODY_ARGS > 0) lua_settop(co, 0);
 }
 
 /* Whether the error on top of `co` is the one that the routine is known to have failed with. */
@@ -351,10 +356,11 @@ static void tell(realm *R)
 HOT bool routine_loop(void *host, weft_world *world)
 {
   realm *R = host;
-  weft_routine *self;
+  weft_routine *self, *ahead[3];
   while ((self = weft_pass_next(world)) != NULL) {
     record *rec = record_of(self);
     int nresults = 0;
+    if (weft_pass_ahead(world, ahead)) probe_prefetch(R, ahead[0], ahead[1], ahead[2]);
     if (weft_routine_pinned(self) || !rec->thread || weft_routine_body(self) != routine_body) {
       bool goes_on = weft_pass_resume(world, self);
       tell(R);

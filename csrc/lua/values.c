@@ -53,22 +53,37 @@ void values_reserve(lua_State *L, realm *R, uint32_t count)
   lua_pop(L, 1);
 }
 
-uint32_t values_store(realm *R)
+uint32_t values_store(realm *R, int count)
 {
   values *v = &R->values;
-  uint32_t cell = v->free;
-  v->free = v->next[cell];
-  v->next[cell] = NONE;
-  v->used++;
-  lua_rawseti(R->store, STORE_VALUES, (int)cell);
-  return cell;
+  uint32_t chain = NONE;
+  for (; count > 0; count--) {
+    uint32_t cell = v->free;
+    v->free = v->next[cell];
+    v->next[cell] = chain;
+    v->used++;
+    lua_rawseti(R->store, STORE_VALUES, (int)cell);
+    chain = cell;
+  }
+  return chain;
 }
 
 uint32_t values_put(realm *R, lua_State *L, int index)
 {
   lua_pushvalue(L, index);
   lua_xmove(L, R->store, 1);
-  return values_store(R);
+  return values_store(R, 1);
+}
+
+uint32_t values_put_range(realm *R, lua_State *L, int first, int last)
+{
+  uint32_t chain = NONE;
+  for (int i = last; i >= first; i--) {
+    uint32_t cell = values_put(R, L, i);
+    R->values.next[cell] = chain;
+    chain = cell;
+  }
+  return chain;
 }
 
 uint32_t values_free(realm *R, uint32_t cell)

@@ -9,7 +9,7 @@
 #include "lua/binding.h"
 
 /* Addresses are keys in the registry. */
-static const char meta_key, worlds_key;
+static const char meta_key, methods_key, worlds_key;
 
 /* --- Finding worlds ------------------------------------------------------------------------ */
 
@@ -31,12 +31,6 @@ realm *world_check(lua_State *L, int index, const char *who)
   binding_misuse(L, "%s: a world expected, got %s; call it as world:method(...)", who,
                  binding_got(L, index));
   return NULL;
-}
-
-void world_push_meta(lua_State *L)
-{
-  lua_pushlightuserdata(L, (void *)&meta_key);
-  lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
 /* The userdata by number, weakly. */
@@ -189,12 +183,20 @@ static double time_of(const realm *R, int which)
 
 static const char *const time_names[] = {"simTime", "realTime", "tickCount"};
 
+static realm *by_number(const universe *U, uint32_t number)
+{
+  realm *R = U->realms;
+  while (R && R->number != number) R = R->next;
+  return R;
+}
+
+/* What a world's table of methods does not hold: a method that came later, or a property. */
 static int world_index(lua_State *L)
 {
-  realm *R = world_check(L, 1, "world");
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(2));
-  if (!lua_isnil(L, -1) || lua_type(L, 2) != LUA_TSTRING) return 1;
+  realm *R = by_number(binding_universe(L), (uint32_t)lua_tointeger(L, lua_upvalueindex(3)));
+  if (!lua_isnil(L, -1) || lua_type(L, 2) != LUA_TSTRING || !R) return 1;
   const char *name = lua_tostring(L, 2);
   for (int i = 0; i < 3; i++) {
     if (strcmp(name, time_names[i]) != 0) continue;
@@ -209,6 +211,45 @@ static int world_index(lua_State *L)
     lua_xmove(R->store, L, 1);
   }
   return 1;
+}
+
+/* table -> table, with the fields of the table below it */
+static void copy_fields(lua_State *L)
+{
+  lua_pushnil(L);
+  while (lua_next(L, -3)) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, -4);
+  }
+}
+
+/* Each world has a metatable of its own: a method is found in a plain table, which is what scripts
+   ask for most, and only what is not there asks a function, which so knows the world. */
+void world_push_meta(lua_State *L, uint32_t number)
+{
+  lua_pushlightuserdata(L, (void *)&meta_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  int template = lua_gettop(L);
+  lua_pushvalue(L, template);
+  lua_createtable(L, 0, 8);
+  copy_fields(L); /* the metatable */
+  lua_remove(L, -2);
+  lua_pushlightuserdata(L, (void *)&methods_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  int methods = lua_gettop(L);
+  lua_createtable(L, 0, 16);
+  copy_fields(L); /* its index */
+  lua_createtable(L, 0, 1);
+  binding_push_universe(L);
+  lua_pushvalue(L, methods);
+  lua_pushinteger(L, (lua_Integer)number);
+  lua_pushcclosure(L, world_index, 3);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+  lua_remove(L, methods);
+  lua_setfield(L, -2, "__index");
+  lua_remove(L, template);
 }
 
 static int world_newindex(lua_State *L)
@@ -283,17 +324,16 @@ void world_open(lua_State *L)
   binding_functions(L, metamethods);
   lua_pushliteral(L, "weft.World");
   lua_setfield(L, -2, "__name");
-  binding_push_universe(L);
-  lua_newtable(L);
-  binding_functions(L, methods);
-  binding_starters(L, starters);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -5, "worldMethods");
-  lua_pushcclosure(L, world_index, 2);
-  lua_setfield(L, -2, "__index");
   lua_pushlightuserdata(L, (void *)&meta_key);
   lua_insert(L, -2);
   lua_rawset(L, LUA_REGISTRYINDEX);
+  lua_newtable(L);
+  binding_functions(L, methods);
+  binding_starters(L, starters);
+  lua_pushlightuserdata(L, (void *)&methods_key);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+  lua_setfield(L, -2, "worldMethods");
   lua_pushlightuserdata(L, (void *)&worlds_key);
   binding_push_weak(L, 1, "v");
   lua_rawset(L, LUA_REGISTRYINDEX);
