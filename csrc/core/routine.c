@@ -173,10 +173,16 @@ weft_status weft_routine_start(weft_world *world, weft_body body, void *arg, wef
   return WEFT_OK;
 }
 
+/* A held back cancel leaves the task where it is; who asks is told of it all the same. */
+static weft_state state_of(const weft__task *task)
+{
+  return task->alive && task->cancel ? WEFT_STATE_CANCELLING : (weft_state)task->state;
+}
+
 weft_state weft_routine_state(const weft_world *world, weft_handle handle)
 {
   const weft__task *task = weft__sched_find(&world->sched, handle);
-  return task ? (weft_state)task->state : WEFT_STATE_EXPIRED;
+  return task ? state_of(task) : WEFT_STATE_EXPIRED;
 }
 
 bool weft_cancel(weft_world *world, weft_handle handle)
@@ -237,7 +243,22 @@ uint32_t weft_routine_slot(const weft_world *world, const weft_routine *routine)
 
 weft_state weft_routine_state_of(const weft_routine *routine)
 {
-  return (weft_state)routine->task.state;
+  return state_of(&routine->task);
+}
+
+weft_waiting weft_routine_waiting(const weft_routine *routine)
+{
+  return weft__sched_waiting(&routine->task);
+}
+
+uint32_t weft_routine_resumes(const weft_routine *routine)
+{
+  return routine->task.resumes;
+}
+
+bool weft_shield(weft_world *world, weft_routine *self, bool up)
+{
+  return is_running(world, self) && weft__sched_shield(&world->sched, &self->task, up);
 }
 
 bool weft_routine_cancelled(const weft_routine *routine)

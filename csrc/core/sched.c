@@ -10,6 +10,9 @@
 /* A deadline less than a microsecond ahead counts as due: three ticks of 1/3 s end a wait of 1. */
 #define DUE_SLACK_NS 999
 
+/* What the bit field of a task holds. */
+#define MAX_SHIELDS 63
+
 /* Handles: tag, generation, slot. */
 #define SLOT_BITS 24
 #define TAG_SHIFT 56
@@ -272,10 +275,44 @@ bool weft__sched_wake(weft__sched *sched, weft__task *task)
   return true;
 }
 
+bool weft__sched_shield(weft__sched *sched, weft__task *task, bool up)
+{
+  WEFT_ASSERT(task == sched->running);
+  if (up ? task->shields == MAX_SHIELDS : task->shields == 0) return false;
+  task->shields = (uint8_t)(up ? task->shields + 1 : task->shields - 1) & MAX_SHIELDS;
+  if (!weft__sched_is_armed(task))
+    task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
+  (void)sched;
+  return true;
+}
+
+weft_waiting weft__sched_waiting(const weft__task *task)
+{
+  if (task->unstarted) return WEFT_WAITING_START;
+  if (task->joins != WEFT_NO_SLOT) return WEFT_WAITING_ROUTINE;
+  switch (task->place) {
+  case WEFT_PLACE_SIM:
+    return WEFT_WAITING_TIME;
+  case WEFT_PLACE_REAL:
+    return WEFT_WAITING_REAL_TIME;
+  case WEFT_PLACE_CANCEL:
+    return WEFT_WAITING_CANCEL;
+  case WEFT_PLACE_NONE:
+    return WEFT_WAITING_NOTHING;
+  default:
+    return task->state == WEFT_STATE_SLEEPING ? WEFT_WAITING_TICK : WEFT_WAITING_TURN;
+  }
+}
+
 bool weft__sched_cancel(weft__sched *sched, weft__task *task)
 {
   if (!task->alive) return false;
-  if (task->cancel) return true;
+  bool holds = task->shields > 0 && !sched->force;
+  bool held = task->cancel && task->shields > 0 && task->place != WEFT_PLACE_CANCEL;
+  if (holds || (task->cancel && !held)) {
+    task->cancel = true;
+    return true;
+  }
   task->cancel = true;
   if (task == sched->running && !weft__sched_is_armed(task)) {
     task->state = WEFT_STATE_CANCELLING;
@@ -300,6 +337,7 @@ bool weft__sched_cancel(weft__sched *sched, weft__task *task)
 static WEFT_NOINLINE weft_status admit_cancelled(weft__sched *sched, weft__task *task)
 {
   WEFT_CHECK(!weft__sched_is_armed(task)); /* two waits at once */
+  if (task->shields > 0 && !sched->force) return WEFT_OK;
   if (task->raises == 0) {
     task->raises = 1;
     return WEFT_CANCELLED;
@@ -497,5 +535,6 @@ weft__task *weft__sched_take(weft__sched *sched)
   task->unstarted = false;
   task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
   sched->counts.resumed++;
+  task->resumes++;
   return task;
 }

@@ -41,11 +41,13 @@ typedef struct weft__task {
   uint8_t place;     /* weft__place */
   uint8_t raises;    /* cancels delivered so far */
   int8_t wake;       /* weft_status: how the last wait ended */
-  bool cancel;       /* asked to stop */
   bool unstarted;    /* never resumed */
   bool on_real_time; /* the clock of `since` */
-  bool alive;
-  uint8_t joined; /* weft_state with which the task it last joined has ended */
+  uint8_t joined;    /* weft_state with which the task it last joined has ended */
+  bool alive : 1;
+  bool cancel : 1;     /* asked to stop */
+  uint8_t shields : 6; /* > 0: a cancel is held back */
+  uint32_t resumes;    /* wraps */
 } weft__task;
 
 typedef struct weft__sched weft__sched;
@@ -122,6 +124,13 @@ void weft__sched_release(weft__sched *sched, weft__task *task);
 
 /* Ends the wait of a sleeping task now and makes it ready; false if it did not sleep. */
 bool weft__sched_wake(weft__sched *sched, weft__task *task);
+
+/* The running task holds cancels back, once more or once less; the last pass of a drain goes through
+   all the same. False at the most it can count. */
+bool weft__sched_shield(weft__sched *sched, weft__task *task, bool up);
+
+/* What the task waits for. */
+weft_waiting weft__sched_waiting(const weft__task *task);
 
 /* True if the task was alive. */
 bool weft__sched_cancel(weft__sched *sched, weft__task *task);

@@ -8,7 +8,8 @@
 static bool task_valid(const weft__sched *sched, const weft__task *task)
 {
   if (!task->alive) return task->place == WEFT_PLACE_NONE && task->joins == WEFT_NO_SLOT;
-  if (task->cancel && task->place != WEFT_PLACE_CANCEL && task->place != WEFT_PLACE_NONE)
+  if (task->cancel && task->shields == 0 && task->place != WEFT_PLACE_CANCEL &&
+      task->place != WEFT_PLACE_NONE)
     return false;
   if (task->joins != WEFT_NO_SLOT) {
     const weft__task *target = weft__sched_at(sched, task->joins);

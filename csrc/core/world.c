@@ -282,9 +282,9 @@ weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left)
   world->in_tick = true;
   weft__set_ticking(world);
   for (uint32_t pass = 1; pass <= passes && sched->active > 0; pass++) {
+    sched->force = pass == passes;
     for (uint32_t slot = 0; slot < sched->fresh; slot++)
       weft__sched_cancel(sched, weft__sched_at(sched, slot));
-    sched->force = pass == passes;
     weft__sched_begin_drain(sched);
     if (!pass_is_empty(sched)) run_pass(world);
   }

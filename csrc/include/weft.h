@@ -155,6 +155,18 @@ typedef enum weft_state {
   WEFT_STATE_EXPIRED, /* the slot belongs to a later routine */
 } weft_state;
 
+/* What a routine that does not run waits for. */
+typedef enum weft_waiting {
+  WEFT_WAITING_NOTHING, /* it runs, or has ended */
+  WEFT_WAITING_START,   /* its first resume */
+  WEFT_WAITING_TURN,    /* woken, its resume */
+  WEFT_WAITING_TICK,    /* the next tick */
+  WEFT_WAITING_TIME,    /* sim time */
+  WEFT_WAITING_REAL_TIME,
+  WEFT_WAITING_ROUTINE, /* the end of another */
+  WEFT_WAITING_CANCEL,  /* to be told that it was cancelled */
+} weft_waiting;
+
 /* How many swallowed cancels a routine gets before `weft_arm_*` and `weft_wait` answer
    WEFT_FORCED. */
 #define WEFT_MAX_SWALLOWED 8
@@ -307,6 +319,9 @@ void *weft_routine_record(const weft_routine *routine);
 /* The slot's number, 0 to capacity - 1: an index for tables of the host. */
 uint32_t weft_routine_slot(const weft_world *world, const weft_routine *routine);
 weft_state weft_routine_state_of(const weft_routine *routine);
+weft_waiting weft_routine_waiting(const weft_routine *routine);
+/* How often it was resumed; wraps at 2^32. */
+uint32_t weft_routine_resumes(const weft_routine *routine);
 /* Whether it was asked to stop. */
 bool weft_routine_cancelled(const weft_routine *routine);
 /* Whether somebody waits for it to end. */
@@ -342,6 +357,14 @@ weft_routine *weft_pass_next(weft_world *world);
 bool weft_pass_ahead(weft_world *world, weft_routine *ahead[3]); /* false: not worth it now */
 bool weft_pass_resume(weft_world *world, weft_routine *routine);
 bool weft_pass_leave(weft_world *world, weft_routine *routine, weft_status status);
+
+/*
+** Raises (`up`) or lowers a shield of the running routine: while one is up a cancel is held back, and
+** waits work as if it had not been asked for; the next wait after the last was lowered is told. The
+** last pass of `weft_world_drain` goes through shields. False if `self` is not the running routine, at
+** 63 shields, and if none is up to be lowered.
+*/
+bool weft_shield(weft_world *world, weft_routine *self, bool up);
 
 /* Pinned waits of the running routine. WEFT_OK; WEFT_CANCELLED; WEFT_OUTSIDE; WEFT_INVALID for a
    negative time or one over 1e9 s; WEFT_NOSTACK, WEFT_NOMEM or WEFT_MAPCOUNT if no stack could be

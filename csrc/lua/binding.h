@@ -21,6 +21,7 @@ enum {
   STORE_VALUES = 1, /* value cells (values.c) */
   STORE_HANDLES,    /* weak: handle objects by slot + 1 (handle.c) */
   STORE_SYSTEMS,    /* a list of subscriptions per phase */
+  STORE_NAMES,      /* by slot + 1: string, or false */
   STORE_ON_ERROR,   /* function or nil */
   STORE_TRACE,      /* traceback of the error that is on its way */
   STORE_TRACED,     /* that error */
@@ -66,6 +67,7 @@ typedef struct record {
   bool forced : 1;     /* it was ended by force */
   bool recorded : 1;   /* the first of the cells is the handle */
   bool has_reason : 1; /* the last of them is a reason */
+  bool named : 1;      /* it has a name in the store */
 } record;
 
 struct realm {
@@ -143,6 +145,8 @@ int binding_failed(lua_State *L, const char *who, weft_status status);
 void binding_push_weak(lua_State *L, int size, const char *mode); /* -> table */
 /* What stands at `index`, for messages: "got -1", "got string". */
 const char *binding_got(lua_State *L, int index);
+/* Whether a chunk is one of weft's own that stand between a script and a public function. */
+bool binding_is_ours(const char *source);
 void *binding_alloc(lua_State *L, void *block, size_t old_size, size_t size);
 
 /* --- values.c --- */
@@ -172,6 +176,7 @@ int routine_start(lua_State *L, realm *R, int first, const char *who);
 void routine_look(const realm *R, weft_routine *routine); /* whether it was closed by hand */
 void routine_look_around(realm *R);                       /* the same, at one in turn */
 void routine_push_parts(lua_State *L);                    /* -> body, handler */
+void routine_push_shield_halves(lua_State *L);            /* table -> table */
 void routine_open(lua_State *L);
 
 /* --- waits.c --- */
@@ -201,6 +206,7 @@ int handle_push_result(lua_State *L, int index, const handle *h, weft_state stat
 realm *handle_realm(lua_State *L, const handle *h);
 weft_state handle_state(lua_State *L, const handle *h);
 void handle_keep_states(realm *R);
+const char *handle_state_name(weft_state state);
 
 /* --- report.c --- */
 int report_push_on(lua_State *L, realm *R); /* handle or nil, error, traceback -> */
@@ -232,8 +238,17 @@ int life_new(lua_State *L);
 int life_default(lua_State *L);
 int life_here(lua_State *L);
 int life_configure(lua_State *L);
+int life_unload(lua_State *L);
 int life_close(lua_State *L);
 int life_gc(lua_State *L);
+
+/* --- inspect.c --- */
+void inspect_push_name(lua_State *L, const realm *R,
+                       const weft_routine *routine); /* -> name or nil */
+void inspect_forget_name(realm *R, const weft_routine *routine);
+int inspect_push_list(lua_State *L, realm *R); /* -> list */
+int inspect_name(lua_State *L);
+int inspect_list(lua_State *L);
 
 /* --- config.c --- */
 weft_world_config config_default(realm *R);

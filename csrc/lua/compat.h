@@ -118,7 +118,8 @@ static inline int compat_outcome(lua_State *co, int status, int nresults, int *c
 #define compat_yield(L, n, context, k) lua_yieldk((L), (n), (context), (k))
 
 /* A protected call through which the callee may yield. */
-#define compat_pcall(L, nargs, k) lua_pcallk((L), (nargs), LUA_MULTRET, 0, 0, (k))
+#define compat_pcall(L, nargs, handler, k)                                                     \
+  lua_pcallk((L), (nargs), LUA_MULTRET, (handler), 0, (k))
 
 /* Nothing to mend before an error is thrown on a stack that was switched to. */
 static inline void compat_before_throw(lua_State *L)
@@ -266,7 +267,7 @@ static inline int compat_outcome(lua_State *co, int status, int nresults, int *c
 #define compat_yield(L, n, context, k) ((void)(context), (void)(k), lua_yield((L), (n)))
 
 /* waits.lua has the one through which a callee may yield. */
-#define compat_pcall(L, nargs, k) lua_pcall((L), (nargs), LUA_MULTRET, 0)
+#define compat_pcall(L, nargs, handler, k) lua_pcall((L), (nargs), LUA_MULTRET, (handler))
 
 static int compat_nop(lua_State *L)
 {

@@ -63,7 +63,7 @@ realm *binding_realm_here(lua_State *L)
   return U->current ? U->current : world_fallback(L);
 }
 
-static bool is_ours(const char *source)
+bool binding_is_ours(const char *source)
 {
   static const char *const files[] = {"weft/waits.lua", "weft/routine.lua", "weft/run.lua"};
   size_t length = strlen(source);
@@ -79,7 +79,8 @@ static int caller_level(lua_State *L)
 {
   lua_Debug ar;
   for (int level = 1; level <= 3; level++)
-    if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "S", &ar) || !is_ours(ar.source))
+    if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "S", &ar) ||
+        !binding_is_ours(ar.source))
       return level;
   return 1;
 }

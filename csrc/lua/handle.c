@@ -16,6 +16,11 @@ static const char *const state_names[] = {
     [WEFT_STATE_FAILED] = "failed",       [WEFT_STATE_EXPIRED] = "expired",
 };
 
+const char *handle_state_name(weft_state state)
+{
+  return state_names[state];
+}
+
 /* --- Objects ------------------------------------------------------------------------------- */
 
 handle *handle_check(lua_State *L, int index, const char *who)
@@ -308,11 +313,22 @@ static int handle_error(lua_State *L)
   return 2;
 }
 
+/* -> " 'name'" of a routine that lives and has one, or "" */
+static const char *push_quoted_name(lua_State *L, const handle *h)
+{
+  const realm *R = handle_realm(L, h);
+  const weft_routine *routine = R ? weft_routine_find(R->world, h->id) : NULL;
+  if (routine) inspect_push_name(L, R, routine);
+  if (!routine || lua_isnil(L, -1)) return "";
+  return lua_pushfstring(L, " '%s'", lua_tostring(L, -1));
+}
+
 static int handle_tostring(lua_State *L)
 {
   const handle *h = handle_check(L, 1, "tostring");
-  lua_pushfstring(L, "weft.Routine: %d.%d (%s)", (int)(h->id & 0xFFFFFF),
-                  (int)(h->id >> 24 & 0x7FFFFFFF), state_names[handle_state(L, h)]);
+  const char *name = push_quoted_name(L, h);
+  lua_pushfstring(L, "weft.Routine: %d.%d%s (%s)", (int)(h->id & 0xFFFFFF),
+                  (int)(h->id >> 24 & 0x7FFFFFFF), name, state_names[handle_state(L, h)]);
   return 1;
 }
 

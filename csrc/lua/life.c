@@ -2,6 +2,8 @@
 /*
 ** life.c - how worlds are made, configured anew, closed and lost.
 */
+#include <math.h>
+
 #include "lua/binding.h"
 
 /* Its address is the default world's key in the registry. */
@@ -31,6 +33,8 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
     lua_newtable(L);
     lua_rawseti(L, -2, phase);
   }
+  to_store(L, store);
+  lua_newtable(L); /* names */
   to_store(L, store);
   lua_pushnil(store); /* onError */
   lua_pushnil(store); /* trace */
@@ -203,6 +207,36 @@ static int report_left(lua_State *L, void *context)
     report_push_on(L, R);
   }
   return 0;
+}
+
+/* Retirement passes of all that is alive, with nothing else running. */
+static weft_status drain(lua_State *L, realm *R, uint32_t passes, uint32_t *left)
+{
+  universe *U = R->universe;
+  U->current = R;
+  R->ticking = L;
+  weft_status status = weft_world_drain(R->world, passes, left);
+  R->ticking = NULL;
+  U->current = NULL;
+  return status;
+}
+
+/* True, or false and who is still alive. */
+int life_unload(lua_State *L)
+{
+  realm *R = world_check_open(L, 1, "world:unload");
+  lua_Number passes = lua_isnoneornil(L, 2) ? CLOSE_PASSES : lua_tonumber(L, 2);
+  uint32_t left = 0;
+  bool number = lua_isnoneornil(L, 2) || lua_type(L, 2) == LUA_TNUMBER;
+  if (!number || !(passes >= 1 && passes <= 1e6) || passes != floor(passes))
+    return binding_misuse(
+        L, "world:unload: maxPasses must be a whole number from 1 to 1e6, got %s",
+        binding_got(L, 2));
+  world_check_idle(L, R, "world:unload");
+  weft_status status = drain(L, R, (uint32_t)passes, &left);
+  if (status) return binding_failed(L, "world:unload", status);
+  lua_pushboolean(L, left == 0);
+  return left == 0 ? 1 : 1 + inspect_push_list(L, R);
 }
 
 static void remember_times(realm *R)

@@ -142,17 +142,25 @@ static int last_level(lua_State *L)
 void probe_describe(void *host, weft_routine *self, char *text, size_t size)
 {
   const record *rec = weft_routine_record(self);
-  unsigned number = weft_routine_slot(((realm *)host)->world, self);
+  const realm *R = host;
+  unsigned number = weft_routine_slot(R->world, self);
+  char name[64] = "";
   lua_Debug ar;
   if (!rec->thread) {
     snprintf(text, size, "routine %u, which has not begun", number);
     return;
   }
+  if (rec->named) {
+    lua_rawgeti(R->store, STORE_NAMES, (int)number + 1);
+    snprintf(name, sizeof name, " '%.50s'", lua_tostring(R->store, -1));
+    lua_pop(R->store, 1);
+  }
   for (int level = last_level(rec->thread); level >= 0; level--) {
     if (!lua_getstack(rec->thread, level, &ar) || !lua_getinfo(rec->thread, "S", &ar)) continue;
     if (ar.linedefined < 0) continue;
-    snprintf(text, size, "routine %u (%s:%d)", number, ar.short_src, ar.linedefined);
+    snprintf(text, size, "routine %u%s (%s:%d)", number, name, ar.short_src, ar.linedefined);
     return;
   }
-  snprintf(text, size, "routine %u (in a coroutine of its own or a C function)", number);
+  snprintf(text, size, "routine %u%s (in a coroutine of its own or a C function)", number,
+           name);
 }

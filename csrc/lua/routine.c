@@ -391,6 +391,7 @@ void routine_ended(void *host, weft_routine *self, bool joined)
 {
   realm *R = host;
   record *rec = record_of(self);
+  if (rec->named) inspect_forget_name(R, self);
   threads_give(R, rec, true);
   bool failed = rec->outcome == OUTCOME_FAILED;
   if (rec->forced || (failed && !joined)) {
@@ -503,13 +504,77 @@ static int api_pcall(lua_State *L)
   luaL_checkany(L, 1);
   lua_pushboolean(L, 1);
   lua_insert(L, 1);
-  return pcall_end(L, compat_pcall(L, lua_gettop(L) - 2, pcall_end), 0);
+  return pcall_end(L, compat_pcall(L, lua_gettop(L) - 2, 0, pcall_end), 0);
+}
+
+/* The running routine and one shield more. */
+static void raise_shield(lua_State *L)
+{
+  const universe *U = binding_universe(L);
+  if (!lua_isfunction(L, 1))
+    binding_misuse(L, "routine.shield: a function expected, got %s", binding_got(L, 1));
+  weft_routine *self = binding_self(U);
+  if (!self) binding_misuse(L, "routine.shield: not inside a routine");
+  if (!weft_shield(U->current->world, self, true))
+    binding_misuse(L, "routine.shield: too deep, 63 are up");
+}
+
+static void lower_shield(void)
+{
+  weft_shield(weft_world_ticking(), weft_self(), false);
+}
+
+/* handler, then results or an error */
+static int shield_end(lua_State *L, int status, lua_KContext context)
+{
+  (void)context;
+  lower_shield();
+  if (status != LUA_OK && status != LUA_YIELD) return lua_error(L);
+  return lua_gettop(L) - 1;
+}
+
+static int api_shield(lua_State *L)
+{
+  raise_shield(L);
+  binding_push_universe(L);
+  lua_pushcclosure(L, report_traceback, 1); /* keeps the trace of an error that passes */
+  lua_insert(L, 1);
+  return shield_end(L, compat_pcall(L, lua_gettop(L) - 2, 1, shield_end), 0);
+}
+
+/* The two halves of it, and the handler, for waits.lua. */
+static int api_shield_up(lua_State *L)
+{
+  raise_shield(L);
+  return 0;
+}
+
+static int api_shield_down(lua_State *L)
+{
+  (void)L;
+  lower_shield();
+  return 0;
 }
 
 static const luaL_Reg starters[] = {{"start", api_start}, {NULL, NULL}};
-static const luaL_Reg functions[] = {{"defer", api_defer}, {"self", api_self},
-                                     {"world", api_world}, {"isCancelled", api_is_cancelled},
-                                     {"pcall", api_pcall}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"defer", api_defer},
+                                     {"self", api_self},
+                                     {"world", api_world},
+                                     {"name", inspect_name},
+                                     {"isCancelled", api_is_cancelled},
+                                     {"pcall", api_pcall},
+                                     {"shield", api_shield},
+                                     {NULL, NULL}};
+
+static const luaL_Reg shield_halves[] = {{"shieldUp", api_shield_up},
+                                         {"shieldDown", api_shield_down},
+                                         {"handler", report_traceback},
+                                         {NULL, NULL}};
+
+void routine_push_shield_halves(lua_State *L)
+{
+  binding_functions(L, shield_halves);
+}
 
 void routine_open(lua_State *L)
 {

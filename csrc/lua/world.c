@@ -306,6 +306,8 @@ static const luaL_Reg methods[] = {{"tick", api_tick},
                                    {"setTimeScale", api_set_time_scale},
                                    {"configure", life_configure},
                                    {"stats", api_stats},
+                                   {"inspect", inspect_list},
+                                   {"unload", life_unload},
                                    {"close", life_close},
                                    {NULL, NULL}};
 static const luaL_Reg metamethods[] = {{"__gc", life_gc},

@@ -33,6 +33,18 @@
 ---@field posts integer posts that wait to be run
 ---@field timers integer 0: there are no timers in this version
 
+---@alias weft.Waiting "start"|"turn"|"tick"|"time"|"realTime"|"routine"|"cancel"
+
+--- What `inspect` tells of a routine.
+---@class weft.Inspection
+---@field id weft.Routine its handle
+---@field name? string as given by `routine.name`
+---@field status weft.Status
+---@field where? string "file:line" where it stands, or where its function begins
+---@field waitingOn? weft.Waiting nil for the running one
+---@field wakesIn? number seconds until its deadline, on the clock that it waits on
+---@field resumes integer how often it was resumed
+
 ---@alias weft.Phase "preUpdate"|"update"|"postUpdate"
 
 ---@alias weft.ErrorHandler fun(handle: weft.Routine?, err: any, traceback: string?)
@@ -127,6 +139,23 @@ function World:configure(options) end
 ---     print(world:stats().active, "routines alive")
 ---@return weft.Stats
 function World:stats() end
+
+--- Who waits for what: an entry for each live routine, in the order of slots. A walk over all of
+--- them, for a person or a debugger, not for each tick.
+---
+---     for _, entry in ipairs(world:inspect()) do print(entry.id, entry.where, entry.waitingOn) end
+---@return weft.Inspection[]
+function World:inspect() end
+
+--- Cancels every routine and runs retirement passes until none is left, at most `maxPasses`; no time
+--- passes. In the last one shields do not count, and who goes on waiting is ended by force. Raises
+--- inside a tick.
+---
+---     local ok, stuck = world:unload()
+---@param maxPasses? integer 8 unless given
+---@return boolean done false if somebody is still alive
+---@return weft.Inspection[]? stuck who that is
+function World:unload(maxPasses) end
 
 --- Cancels every routine, lets their cleanups run in at most 8 passes, and frees the world. What
 --- even then waits under C frames is dropped, and reported. No time passes. A second close does

@@ -64,7 +64,20 @@ return function(halves)
     return ok, ...
   end
 
-  local pcall = pcall
+  local shieldUp, shieldDown, handler = halves.shieldUp, halves.shieldDown, halves.handler
+  local pcall, xpcall, error = pcall, xpcall, error
+
+  local function lowered(ok, ...)
+    shieldDown()
+    if not ok then error((...), 0) end
+    return ...
+  end
+
+  function waits.shield(fn, ...)
+    shieldUp(fn)
+    return lowered(xpcall(fn, handler, ...))
+  end
+
   function waits.pcall(fn, ...)
     return passCancelled(pcall(fn, ...))
   end

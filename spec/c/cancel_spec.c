@@ -389,6 +389,62 @@ static void a_join_has_a_time_limit_and_can_be_cancelled(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, drop_world)
 
+/* Waits twice behind a shield, then once without. */
+static weft_status sleep_shielded(weft_routine *self, void *arg)
+{
+  weft_status *told = arg;
+  if (!weft_shield(world, self, true)) return WEFT_FAILED;
+  told[0] = weft_wait(SECOND);
+  if (told[0] != WEFT_OK) return told[0];
+  told[1] = weft_wait(SECOND);
+  if (!weft_shield(world, self, false) || weft_shield(world, self, false)) return WEFT_FAILED;
+  told[2] = weft_wait(SECOND);
+  return told[2];
+}
+
+static void a_shield_holds_a_cancel_back(void **state)
+{
+  (void)state;
+  weft_status told[3] = {WEFT_FAILED, WEFT_FAILED, WEFT_FAILED};
+  weft_handle handle = start(sleep_shielded, told);
+  tick(0);
+  assert_true(weft_cancel(world, handle));
+  assert_state(handle, WEFT_STATE_CANCELLING);
+  tick(1);
+  tick(1);
+  assert_int_equal(told[0], WEFT_OK);
+  assert_int_equal(told[1], WEFT_OK);
+  assert_int_equal(told[2], WEFT_CANCELLED);
+  assert_state(handle, WEFT_STATE_CANCELLED);
+}
+
+static void the_last_pass_of_a_drain_goes_through_a_shield(void **state)
+{
+  (void)state;
+  weft_status told[3] = {WEFT_FAILED, WEFT_FAILED, WEFT_FAILED};
+  start(sleep_shielded, told);
+  tick(0);
+  assert_int_equal(drain(3), 0);
+  assert_int_equal(told[0], WEFT_CANCELLED);
+}
+
+static weft_status raise_all_shields(weft_routine *self, void *arg)
+{
+  int *count = arg;
+  while (weft_shield(world, self, true)) ++*count;
+  return WEFT_OK;
+}
+
+static void shields_are_counted_to_their_limit(void **state)
+{
+  (void)state;
+  int count = 0;
+  start(raise_all_shields, &count);
+  tick(0);
+  assert_int_equal(count, 63);
+  assert_false(weft_shield(world, NULL, true));
+}
+
 int main(void)
 {
   weft_leave_signals(); /* an alternate stack would count as held */
@@ -407,6 +463,9 @@ int main(void)
       TEST(joins_of_the_ended_the_gone_and_oneself_answer_at_once),
       TEST(a_ring_of_joins_is_refused_where_it_would_close),
       TEST(a_join_has_a_time_limit_and_can_be_cancelled),
+      TEST(a_shield_holds_a_cancel_back),
+      TEST(the_last_pass_of_a_drain_goes_through_a_shield),
+      TEST(shields_are_counted_to_their_limit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** inspect.c - who waits for what: names of routines and world:inspect.
+*/
+#include "lua/binding.h"
+
+static const char *const waiting_names[] = {
+    [WEFT_WAITING_START] = "start",        [WEFT_WAITING_TURN] = "turn",
+    [WEFT_WAITING_TICK] = "tick",          [WEFT_WAITING_TIME] = "time",
+    [WEFT_WAITING_REAL_TIME] = "realTime", [WEFT_WAITING_ROUTINE] = "routine",
+    [WEFT_WAITING_CANCEL] = "cancel",
+};
+
+/* --- Names --------------------------------------------------------------------------------- */
+
+void inspect_push_name(lua_State *L, const realm *R, const weft_routine *routine)
+{
+  const record *rec = weft_routine_record(routine);
+  if (!rec->named) {
+    lua_pushnil(L);
+    return;
+  }
+  lua_rawgeti(R->store, STORE_NAMES, (int)weft_routine_slot(R->world, routine) + 1);
+  lua_xmove(R->store, L, 1);
+}
+
+/* False, not nil: the place stays, so that taking a name back needs no memory. */
+void inspect_forget_name(realm *R, const weft_routine *routine)
+{
+  lua_pushboolean(R->store, 0);
+  lua_rawseti(R->store, STORE_NAMES, (int)weft_routine_slot(R->world, routine) + 1);
+}
+
+int inspect_name(lua_State *L)
+{
+  universe *U = binding_universe(L);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    return binding_misuse(L, "routine.name: a string expected, got %s", binding_got(L, 1));
+  weft_routine *self = binding_self(U);
+  if (!self) return binding_misuse(L, "routine.name: not inside a routine");
+  lua_settop(L, 1);
+  lua_pushvalue(U->current->store, STORE_NAMES);
+  lua_xmove(U->current->store, L, 1);
+  lua_insert(L, 1);
+  lua_rawseti(L, 1, (int)weft_routine_slot(U->current->world, self) + 1);
+  ((record *)weft_routine_record(self))->named = true;
+  return 0;
+}
+
+/* --- world:inspect ------------------------------------------------------------------------- */
+
+/* value -> ; field of the table below it, if there is a value */
+static void set(lua_State *L, const char *field)
+{
+  if (lua_isnil(L, -1))
+    lua_pop(L, 1);
+  else
+    lua_setfield(L, -2, field);
+}
+
+/* -> "file:line" where the innermost Lua function of a coroutine stands, or nil */
+static void push_line(lua_State *L, lua_State *co)
+{
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(co, level, &ar); level++) {
+    if (!lua_getinfo(co, "Sl", &ar) || ar.currentline <= 0 || binding_is_ours(ar.source))
+      continue;
+    lua_pushfstring(L, "%s:%d", ar.short_src, ar.currentline);
+    return;
+  }
+  lua_pushnil(L);
+}
+
+/* The same of the function of a routine that has not begun: its first line. */
+static void push_definition(lua_State *L, const realm *R, uint32_t cell)
+{
+  lua_Debug ar;
+  lua_rawgeti(R->store, STORE_VALUES, (int)cell);
+  lua_xmove(R->store, L, 1);
+  if (lua_getinfo(L, ">S", &ar) && ar.linedefined > 0)
+    lua_pushfstring(L, "%s:%d", ar.short_src, ar.linedefined);
+  else
+    lua_pushnil(L);
+}
+
+static void push_where(lua_State *L, const realm *R, const record *rec)
+{
+  if (rec->thread)
+    push_line(L, rec->thread);
+  else
+    push_definition(L, R, rec->cells);
+}
+
+/* -> table that tells of one routine */
+static void push_entry(lua_State *L, realm *R, weft_routine *routine)
+{
+  int64_t left = weft_routine_wakes_in(R->world, routine);
+  weft_waiting waiting = weft_routine_waiting(routine);
+  lua_createtable(L, 0, 8);
+  handle_of(L, R, routine);
+  lua_setfield(L, -2, "id");
+  inspect_push_name(L, R, routine);
+  set(L, "name");
+  lua_pushstring(L, handle_state_name(weft_routine_state_of(routine)));
+  lua_setfield(L, -2, "status");
+  push_where(L, R, weft_routine_record(routine));
+  set(L, "where");
+  lua_pushstring(L, waiting_names[waiting]); /* nil for the one that runs */
+  set(L, "waitingOn");
+  if (left >= 0) {
+    lua_pushnumber(L, (lua_Number)left / 1e9);
+    lua_setfield(L, -2, "wakesIn");
+  }
+  lua_pushinteger(L, (lua_Integer)weft_routine_resumes(routine));
+  lua_setfield(L, -2, "resumes");
+}
+
+/* -> list, in the order of slots. Finalizers may end and start routines meanwhile: each is looked up
+   anew. */
+int inspect_push_list(lua_State *L, realm *R)
+{
+  int count = 0;
+  uint32_t cursor = 0;
+  weft_routine *routine;
+  lua_newtable(L);
+  while (world_is_open(R->universe, R) &&
+         (routine = weft_routine_each(R->world, &cursor)) != NULL) {
+    push_entry(L, R, routine);
+    lua_rawseti(L, -2, ++count);
+  }
+  return 1;
+}
+
+int inspect_list(lua_State *L)
+{
+  return inspect_push_list(L, world_check_open(L, 1, "world:inspect"));
+}
