@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# install.mk - where things go on other machines: make install and uninstall, the pkg-config files.
-# Part of the Makefile, which knows how things are built.
+# install.mk - where things go on other machines: make install and uninstall, the pkg-config files,
+# and what the rockspec calls. Part of the Makefile, which knows how things are built.
 
-.PHONY: install uninstall pkgconfig
+.PHONY: install uninstall pkgconfig rock install-rock
 
 # --- pkg-config -------------------------------------------------------------------------------
 
@@ -57,3 +57,23 @@ uninstall:
 	rm -f $(foreach f,$(INSTALLED),'$(DEST)/$(f)')
 	-@rmdir $(foreach d,$(OWN_DIRS),'$(DEST)/$(d)') 2>/dev/null || :
 	$(if $(DESTDIR),-@cd '$(DESTDIR)' && rmdir -p '.$(PREFIX)' 2>/dev/null || :)
+
+# --- LuaRocks ---------------------------------------------------------------------------------
+# One module, built apart from the rest with the headers in LUA_INCDIR. Where these are not of 5.4
+# the machine is LuaJIT, the only one of 5.1 that weft knows; if they are not LuaJIT's either,
+# those that pkg-config names are taken.
+
+ROCK_VM = $(if $(shell grep -s 'LUA_VERSION_NUM.*504' '$(LUA_INCDIR)/lua.h'),lua5.4,luajit)
+ROCK_INCDIR = $(if $(wildcard $(LUA_INCDIR)/luajit.h)$(filter lua5.4,$(ROCK_VM)),$(LUA_INCDIR))
+ROCK = build/rock-$(ROCK_VM)
+ROCK_MODULE = $(ROCK)/$(ROCK_VM)/weft/core.so
+
+# Always anew: the headers may be others than last time.
+rock:
+	rm -rf $(ROCK)
+	$(MAKE) --no-print-directory B=$(ROCK) LUA_INCDIR='$(ROCK_INCDIR)' SETUP=: $(ROCK_MODULE)
+
+install-rock:
+	install -D -m 755 scripts/weft '$(BINDIR)/weft'
+	$(PUT) '$(LUADIR)/weft' $(LUA_SRC)
+	$(PUT) '$(LIBDIR)/weft' $(ROCK_MODULE)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- What `make install` and pkg-config put on a machine works there, from any folder, and goes
--- away again. All of it happens below a temporary folder.
+-- What `make install`, pkg-config and LuaRocks put on a machine works there, from any folder, and
+-- goes away again. All of it happens below a temporary folder.
 
 local support = require "support"
 
@@ -139,5 +139,33 @@ describe("make uninstall", function()
   it("is harmless where nothing is installed", function()
     uninstall "/opt/weft"
     assert.equal("", must "find @ -mindepth 1")
+  end)
+end)
+
+describe("the rock", function()
+  -- Debian's LuaRocks knows where Lua's headers are, but not those of LuaJIT.
+  local headers = vm == "luajit" and " LUA_INCDIR=$(pkg-config --variable=includedir luajit)" or ""
+  local luarocks = CLEAN .. ("HOME=@ luarocks --lua-version %s --tree=@/tree "):format(abi)
+
+  setup(function()
+    makeFolder()
+    must(luarocks .. "make" .. headers)
+    writeScript()
+  end)
+  teardown(removeFolder)
+
+  it("is found on the paths that LuaRocks names", function()
+    assert.equal("function\n", must(([[paths=$(%spath) && eval "$paths" && cd / &&
+      %s -e 'print(type(require "weft".world))']]):format(luarocks, vm)))
+  end)
+
+  it("has the command, which finds the module beside it", function()
+    assert.equal("Ann woke\n", must("cd @ && " .. CLEAN .. "tree/bin/weft --vm " .. vm
+      .. " run --speed max script.lua -- Ann"))
+  end)
+
+  it("is removed with all that it brought", function()
+    must(luarocks .. "remove weft")
+    assert.equal("", must "find @/tree -name '*weft*'")
   end)
 end)
