@@ -21,6 +21,10 @@ ifeq ($(origin CC),default)
 CC := $(if $(filter tsan,$(MODE)),clang,gcc)
 endif
 PKG_CONFIG ?= pkg-config
+OBJCOPY ?= objcopy
+
+# Lua's headers are in LUA_INCDIR, or where pkg-config says.
+lua_cflags = $(if $(LUA_INCDIR),-I'$(LUA_INCDIR)',$$($(PKG_CONFIG) --cflags $(1)))
 
 # One optimisation over core and binding: a wait crosses a dozen small functions of theirs.
 CFLAGS_release := -O2 -g -flto=auto -ffat-lto-objects -fno-plt
@@ -82,20 +86,22 @@ EMBED_54 := $(EMBED_SRC:%.c=$(B)/%-lua5.4)
 EMBED_JIT := $(EMBED_SRC:%.c=$(B)/%-luajit)
 
 LIB := $(B)/libweft.a
+ARCHIVE_54 := $(B)/libweft-lua5.4.a
+ARCHIVE_JIT := $(B)/libweft-luajit.a
 MODULE_54 := $(B)/lua5.4/weft/core.so
 MODULE_JIT := $(B)/luajit/weft/core.so
 
 # --- What people ask for ----------------------------------------------------------------------
 
 .PHONY: all lib lua5.4 luajit units examples help demo test bench test-aarch64 lint layers format \
-  asan tsan hard valgrind setup install clean tools
+  asan tsan hard valgrind setup clean tools
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: lib lua5.4 luajit
+all: lib lua5.4 luajit pkgconfig
 lib: $(LIB)
-lua5.4: $(MODULE_54)
-luajit: $(MODULE_JIT)
+lua5.4: $(MODULE_54) $(ARCHIVE_54)
+luajit: $(MODULE_JIT) $(ARCHIVE_JIT)
 units: $(UNIT_C) $(UNIT_54) $(UNIT_JIT)
 examples: $(EXAMPLE_C) $(EMBED_54) $(EMBED_JIT)
 
@@ -115,7 +121,7 @@ help:
 	@echo '  make tsan         C units under ThreadSanitizer (clang)'
 	@echo '  make valgrind     C units and some specs under Valgrind'
 	@echo '  make setup        install what is missing, from Debian packages'
-	@echo '  make install      into PREFIX=/usr/local; the command becomes weft'
+	@echo '  make install      into PREFIX=/usr/local, below DESTDIR if set; also uninstall'
 	@echo '  make clean        remove build/'
 	@echo '  make help         this page'
 	@echo
@@ -154,19 +160,7 @@ layers:
 setup:
 	@scripts/setup demo test bench
 
-# The same layout as here, so that scripts/weft finds everything from its own place.
-PREFIX ?= /usr/local
-HOME_DIR = $(DESTDIR)$(PREFIX)/lib/weft
-install: all
-	install -d $(HOME_DIR)/scripts $(HOME_DIR)/lua/weft
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include
-	install scripts/weft $(HOME_DIR)/scripts/weft
-	install -m 644 lua/weft/*.lua $(HOME_DIR)/lua/weft/
-	install -D -m 644 $(MODULE_54) $(HOME_DIR)/build/release/lua5.4/weft/core.so
-	install -D -m 644 $(MODULE_JIT) $(HOME_DIR)/build/release/luajit/weft/core.so
-	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libweft.a
-	install -m 644 csrc/include/weft.h csrc/include/weft_ffi.h $(DESTDIR)$(PREFIX)/include/
-	ln -sf ../lib/weft/scripts/weft $(DESTDIR)$(PREFIX)/bin/weft
+include packaging/install.mk
 
 clean:
 	rm -rf build
@@ -177,8 +171,9 @@ format:
 
 # --- How it is done ---------------------------------------------------------------------------
 
+SETUP ?= scripts/setup
 tools:
-	@scripts/setup build
+	@$(SETUP) build
 
 $(B)/obj/%.o: %.c Makefile | tools
 	$(call say,CC,$@)
@@ -193,15 +188,18 @@ $(B)/obj/%.o: %.S Makefile | tools
 $(B)/obj/lua5.4/%.o: %.c Makefile | tools
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $$($(PKG_CONFIG) --cflags lua5.4) -c $< -o $@
+	$(Q)$(COMPILE) $(call lua_cflags,lua5.4) -c $< -o $@
 
 $(B)/obj/luajit/%.o: %.c Makefile | tools
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $$($(PKG_CONFIG) --cflags luajit) -c $< -o $@
+	$(Q)$(COMPILE) $(call lua_cflags,luajit) -c $< -o $@
 
 # Made anew each time, so that an object whose source is gone does not live on.
 $(LIB): $(CORE_OBJ)
+$(ARCHIVE_54): $(BIND_OBJ_54)
+$(ARCHIVE_JIT): $(BIND_OBJ_JIT)
+$(LIB) $(ARCHIVE_54) $(ARCHIVE_JIT):
 	$(call say,AR,$@)
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -234,12 +232,12 @@ $(EXAMPLE_C): $(B)/%: $(B)/obj/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ -lm -pthread -o $@
 
-$(EMBED_54): $(B)/%-lua5.4: $(B)/obj/lua5.4/%.o $(BIND_OBJ_54) $(LIB)
+$(EMBED_54): $(B)/%-lua5.4: $(B)/obj/lua5.4/%.o $(ARCHIVE_54) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs lua5.4) -lm -pthread -o $@
 
-$(EMBED_JIT): $(B)/%-luajit: $(B)/obj/luajit/%.o $(BIND_OBJ_JIT) $(LIB)
+$(EMBED_JIT): $(B)/%-luajit: $(B)/obj/luajit/%.o $(ARCHIVE_JIT) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs luajit) -lm -pthread -o $@
