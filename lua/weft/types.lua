@@ -147,9 +147,9 @@ function World:stats() end
 ---@return weft.Inspection[]
 function World:inspect() end
 
---- Cancels every routine and runs retirement passes until none is left, at most `maxPasses`; no time
---- passes. In the last one shields do not count, and who goes on waiting is ended by force. Raises
---- inside a tick.
+--- Cancels every routine and runs retirement passes until none is left, at most `maxPasses`; no
+--- time passes. In the last one shields do not count, and who goes on waiting is ended by force.
+--- Raises inside a tick.
 ---
 ---     local ok, stuck = world:unload()
 ---@param maxPasses? integer 8 unless given

@@ -153,16 +153,16 @@ function routine.self() end
 ---@return any reason
 function routine.isCancelled() end
 
---- Names the running routine, for `world:inspect`, reports and the overflow message. Raises outside a
---- routine and for what is no string.
+--- Names the running routine, for `world:inspect`, reports and the overflow message. Raises outside
+--- a routine and for what is no string.
 ---
 ---     routine.name("door of " .. room.name)
 ---@param name string
 function routine.name(name) end
 
---- Calls a function with cancels held back: it waits as if nobody had asked the routine to stop, and
---- the next wait after it returned is told. `world:unload` ends it all the same, in its last pass.
---- Raises outside a routine, for what is no function, and at 63 shields one in the other.
+--- Calls a function with cancels held back: it waits as if nobody had asked the routine to stop,
+--- and the next wait after it returned is told. `world:unload` ends it all the same, in its last
+--- pass. Raises outside a routine, for what is no function, and at 63 shields one in the other.
 ---
 ---     routine.shield(account.transfer, account, amount)
 ---@param fn fun(...): ...
