@@ -4,8 +4,6 @@
 */
 #include "core/clock.h"
 
-#include <math.h>
-
 bool weft__clock_fits(const weft__clock *clock, double seconds)
 {
   /* 9e18 ns: below INT64_MAX with room for the fraction. NaN fails the first compare. */
@@ -15,7 +13,7 @@ bool weft__clock_fits(const weft__clock *clock, double seconds)
 void weft__clock_advance(weft__clock *clock, double seconds)
 {
   double ns = seconds * 1e9 + clock->fraction;
-  double whole = floor(ns);
-  clock->now += (int64_t)whole;
-  clock->fraction = ns - whole;
+  int64_t whole = (int64_t)ns; /* never negative: cutting off is rounding down */
+  clock->now += whole;
+  clock->fraction = ns - (double)whole;
 }
