@@ -347,6 +347,12 @@ int64_t weft_slept(const weft_world *world, const weft_routine *self)
   return weft__sched_slept(&world->sched, &self->task);
 }
 
+int64_t weft_now(const weft_world *world, const weft_routine *self)
+{
+  (void)self; /* all of a world's routines wait on one clock */
+  return world->sched.sim.now;
+}
+
 /* --- Pinned waits -------------------------------------------------------------------------- */
 
 static weft_status ensure_spare(weft_world *world)

@@ -7,9 +7,6 @@
 #include "platform/platform.h"
 #include "platform/system.h"
 
-/* A deadline less than a microsecond ahead counts as due: three ticks of 1/3 s end a wait of 1. */
-#define DUE_SLACK_NS 999
-
 /* What the bit field of a task holds. */
 #define MAX_SHIELDS 63
 
@@ -455,11 +452,11 @@ int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task)
 
 /* --- The pass ------------------------------------------------------------------------------ */
 
-/* Two rounds: while the heap is busy with the next ones, those it gave are fetched. */
+/* Three ticks of 1/3 s end a wait of 1: hence the slack. Two rounds: while the heap is busy with the next ones, those it gave are fetched. */
 static void wake_due(weft__sched *sched, weft__heap *heap, int64_t now, weft__ring *ring,
                      weft__place place)
 {
-  int64_t limit = now > INT64_MAX - DUE_SLACK_NS ? INT64_MAX : now + DUE_SLACK_NS;
+  int64_t limit = now > INT64_MAX - WEFT_DUE_SLACK_NS ? INT64_MAX : now + WEFT_DUE_SLACK_NS;
   uint32_t slot, at = ring->tail;
   while (weft__heap_pop_due(heap, limit, &slot)) {
     weft__prefetch_task(weft__sched_at(sched, slot));

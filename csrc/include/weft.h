@@ -409,6 +409,11 @@ weft_state weft_joined(const weft_routine *self);
 /* Nanoseconds the last wait took, on the clock it waited on. */
 int64_t weft_slept(const weft_world *world, const weft_routine *self);
 
+/* The clock that `weft_wait` of this routine runs on, in ns. A deadline on it that is at most
+   WEFT_DUE_SLACK_NS ahead counts as due. */
+int64_t weft_now(const weft_world *world, const weft_routine *self);
+#define WEFT_DUE_SLACK_NS 999
+
 #ifdef __cplusplus
 }
 #endif

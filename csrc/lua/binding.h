@@ -188,7 +188,12 @@ int waits_push_wake(realm *R, lua_State *co, const weft_routine *self, weft_stat
 /* Whether a coroutine has yielded to ask for a wait; and doing that. */
 bool waits_asked(const realm *R, lua_State *co);
 weft_status waits_arm_asked(realm *R, weft_routine *self, lua_State *co);
+/* The running routine, where it may wait; raises elsewhere. */
+weft_routine *waits_self(lua_State *L, const char *who);
 void waits_open(lua_State *L);
+
+/* --- loops.c --- */
+void loops_open(lua_State *L);
 
 /* --- handle.c --- */
 void handle_open(lua_State *L); /* -> metatable */

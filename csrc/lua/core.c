@@ -65,7 +65,8 @@ realm *binding_realm_here(lua_State *L)
 
 bool binding_is_ours(const char *source)
 {
-  static const char *const files[] = {"weft/waits.lua", "weft/routine.lua", "weft/run.lua"};
+  static const char *const files[] = {"weft/waits.lua", "weft/loops.lua", "weft/routine.lua",
+                                      "weft/run.lua"};
   size_t length = strlen(source);
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     size_t tail = strlen(files[i]);
@@ -287,6 +288,7 @@ int luaopen_weft_core(lua_State *L)
   world_open(L);
   routine_open(L);
   waits_open(L);
+  loops_open(L);
   require_open(L);
   os_open(L);
   probe_open(L);

@@ -137,6 +137,12 @@ static inline weft_routine *find_waiter(lua_State *L, bool *compact, const char 
   return *compact ? self : find_pinned(L, who);
 }
 
+weft_routine *waits_self(lua_State *L, const char *who)
+{
+  bool compact;
+  return find_waiter(L, &compact, who);
+}
+
 static int report_stuck(lua_State *L, void *context)
 {
   realm *R = context;

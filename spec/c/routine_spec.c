@@ -87,6 +87,35 @@ static weft_status wait_on_the_stack(weft_routine *self, void *arg)
   return WEFT_OK;
 }
 
+static weft_status look_at_the_clock(weft_routine *self, void *arg)
+{
+  int64_t *now = arg;
+  now[0] = weft_now(world, self);
+  assert_int_equal(weft_wait_unscaled(2 * SECOND), WEFT_OK);
+  now[1] = weft_now(world, self);
+  assert_int_equal(weft_wait(SECOND), WEFT_OK);
+  now[2] = weft_now(world, self);
+  return WEFT_OK;
+}
+
+static void the_clock_of_a_routine_is_that_of_its_waits(void **state)
+{
+  (void)state;
+  int64_t now[3] = {-1, -1, -1};
+  start(look_at_the_clock, now);
+  tick(1.5);
+  assert_int_equal(now[0], SECOND * 3 / 2);
+  weft_world_pause(world);
+  tick(2);
+  assert_int_equal(now[1], SECOND * 3 / 2);
+  weft_world_resume(world);
+  assert_int_equal(weft_world_set_time_scale(world, 0.5), WEFT_OK);
+  tick(1);
+  assert_int_equal(now[2], -1);
+  tick(1 - 1.997e-6); /* half a nanosecond short of the slack: rounded down to it */
+  assert_int_equal(now[2], SECOND * 5 / 2 - WEFT_DUE_SLACK_NS);
+}
+
 static void a_wait_on_the_stack_keeps_its_locals(void **state)
 {
   (void)state;
@@ -418,6 +447,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(a_wait_on_the_stack_keeps_its_locals),
       TEST(a_compact_wait_enters_the_body_again_and_keeps_no_stack),
+      TEST(the_clock_of_a_routine_is_that_of_its_waits),
       TEST(both_ways_of_waiting_go_together),
       TEST(many_pinned_ones_keep_apart),
       TEST(times_out_of_range_are_refused_and_nothing_is_armed),
