@@ -10,6 +10,8 @@ if core.halves then
   for name, fn in pairs(require "weft.waits"(core.halves)) do routine[name] = fn end
 end
 
+for name, fn in next, require "weft.loops"(routine, core.loops) do routine[name] = fn end
+
 routine.Cancelled = core.Cancelled
 routine.cancel = core.handleMethods.cancel
 routine.status = core.handleMethods.status

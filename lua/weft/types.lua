@@ -184,6 +184,7 @@ function Subscription:off() end
 ---@field worldMethods weft.World
 ---@field handleMethods weft.Routine
 ---@field halves? table C halves of the waits, for waits.lua, where it is needed
+---@field loops table C halves of waitUntil, every and slice, for loops.lua
 local core = {}
 
 --- Makes a world. Raises for options out of their range, with the range; and when the system

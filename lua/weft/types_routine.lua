@@ -59,6 +59,11 @@ function Routine:join(timeout) end
 
 -- --- The module -----------------------------------------------------------------------------
 
+--- Options of `routine.slice`; one of them is needed. An unknown key raises.
+---@class weft.SliceOptions
+---@field count? integer iterations in a tick, at least 1
+---@field ms? number milliseconds of real time in a tick, 0 to 1e12; at 0 one iteration passes
+
 --- What a script calls inside routines and about them. Functions act on the world that is calling,
 --- outside all worlds on the default one.
 ---@class weft.RoutineModule
@@ -107,6 +112,48 @@ function routine.waitUnscaled(seconds) end
 ---@return boolean? ok
 ---@return any ... results, error or reason
 function routine.join(handle, timeout) end
+
+--- Waits until `pred()` is true: asks at the call, and then once in each tick, before the time
+--- limit is looked at. So a condition that holds in the tick of the limit, or in the one after a
+--- limit of 0, is found. The condition may wait; what it raises is raised here. Raises as `wait`
+--- does, if `pred` is no function, and for a timeout that is no time.
+---
+---     if not routine.waitUntil(function() return door.open end, 5) then kick(door) end
+---@param pred fun(): any
+---@param timeout? number seconds of sim time
+---@return boolean met
+---@return nil|"timeout" reason
+function routine.waitUntil(pred, timeout) end
+
+--- An iterator that waits for its next turn. Turns lie on the grid call + k * `seconds`, in sim
+--- time: they do not drift, whatever the ticks are and however long the body of the loop waits.
+--- There is at most one turn in a tick; `n` is how many intervals have passed since the turn
+--- before, so that none is lost, and a turn that was missed comes at once. With `seconds` 0 there
+--- is a turn in each tick, and `n` is 1. The loop ends, without a wait, when the sum of all `n` is
+--- `count`; the last one is cut to fit.
+---
+---     for n in routine.every(0.1) do fuel = fuel - n * burn end
+---
+--- The iterator belongs to the routine that asked for it. Raises as `wait` does, and for a count
+--- that is not whole or below 1.
+---@param seconds number
+---@param count? integer at least 1; no end unless given
+---@return fun(): integer? turn
+function routine.every(seconds, count) end
+
+--- For long loops: gives a function to call after each iteration. It is free until the budget of
+--- the tick is used, by so many iterations or by so much real time, whichever comes first; then it
+--- waits for the next tick. At least one iteration passes in a tick. The budget is anew in each
+--- tick: real time counts from where the step went on, or from its first call in a tick that the
+--- body waited for by itself. Routines that share a step share its budget, and worlds have one
+--- each. May be called anywhere, the step in routines only. Raises for options that are not of this
+--- kind.
+---
+---     local step = routine.slice{ ms = 2 }
+---     for _, cell in ipairs(grid) do update(cell) step() end
+---@param options weft.SliceOptions
+---@return fun() step
+function routine.slice(options) end
 
 --- Calls `fn(...)` as Lua's `pcall` does, but lets `routine.Cancelled` through.
 ---

@@ -71,6 +71,26 @@ scenario("pinned waits", function(_, routine, world)
   end
 end)
 
+scenario("waits that come again", function(_, routine, world)
+  local done = 0
+  local function body()
+    local step, sum = routine.slice { count = 2 }, 0
+    for n in routine.every(1, 3) do
+      sum = sum + n
+      step()
+    end
+    local met, reason = routine.waitUntil(function() return sum > 3 end, 1)
+    if sum == 3 and not met and reason == "timeout" then done = done + 1 end
+  end
+  return function()
+    for _ = 1, 3 do
+      if not world:start(body) then return "told" end
+    end
+    for _ = 1, 9 do world:tick(1) end
+    return done == 3 and "complete"
+  end
+end)
+
 scenario("joins", function(_, routine, world)
   local counts = {}
   return function()

@@ -1,0 +1,52 @@
+-- SPDX-License-Identifier: MIT
+-- loops.lua - waits that come again and again: for a condition, by a clock, in a long loop.
+--
+-- Each is a loop over the plain waits. What is counted from tick to tick is kept in C, by
+-- functions that answer and change it in one go: a debug hook may let other routines run between
+-- any two instructions here. They are documented in types_routine.lua.
+
+---@param routine weft.RoutineModule with its plain waits
+---@param halves table the C halves, from weft.core
+---@return table functions by name
+return function(routine, halves)
+  local wait, nextTick = routine.wait, routine.nextTick
+  local deadlineOf, isDue = halves.deadline, halves.isDue
+  local grid, budget = halves.grid, halves.budget
+
+  local loops = {}
+
+  -- In a tick that is also the deadline the condition comes first.
+  function loops.waitUntil(pred, timeout)
+    local deadline = deadlineOf(pred, timeout)
+    if pred() then return true end
+    repeat
+      nextTick()
+      if pred() then return true end
+    until deadline and isDue(deadline)
+    return false, "timeout"
+  end
+
+  function loops.every(seconds, count)
+    local advance = grid(seconds, count)
+    return function()
+      local n, ahead = advance()
+      while ahead do
+        wait(ahead)
+        n, ahead = advance()
+      end
+      return n
+    end
+  end
+
+  function loops.slice(options)
+    local spend = budget(options)
+    return function()
+      if spend() then
+        nextTick()
+        spend(true)
+      end
+    end
+  end
+
+  return loops
+end
