@@ -147,6 +147,16 @@ for _, vm in ipairs(vms) do
   }
 end
 
+for _, vm in ipairs(vms) do
+  add {
+    sides = {
+      weft = script(vm, "every", "every", 1000),
+      ["wait by hand"] = script(vm, "every", "wait", 1000),
+    },
+    rows = { { name = "turn of every, 1,000 routines", vm = vm, peer = "wait by hand" } },
+  }
+end
+
 for _, n in ipairs { 2, 1000, 10000, 100000 } do
   add {
     sides = {
