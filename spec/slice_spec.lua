@@ -241,6 +241,19 @@ describe("routine.slice refuses", function()
     end
   end)
 
+  it("in its C half, what is no budget and no grid", function()
+    support.world()
+    for _, name in ipairs { "spend", "advance" } do
+      local budget = core.loops.budget { count = 1 }
+      for _, bad in ipairs { false, "x", io.stdout, routine.Cancelled, support.world(), budget } do
+        local ok, message = support.inside(pcall, core.loops[name], bad)
+        local fits = name == "spend" and bad == budget
+        assert.equal(fits, ok)
+        assert.truthy(fits or message:find "^a %l+ of routine.%l+ expected, got ", message)
+      end
+    end
+  end)
+
   it("a step outside a routine, at once", function()
     support.world()
     local step = routine.slice { count = 100 }

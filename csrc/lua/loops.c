@@ -13,6 +13,7 @@
 
 /* The turns of one routine.every: start + k * period, on the clock that its routine waits on. */
 typedef struct grid {
+  const char *kind;
   weft_handle routine;
   uint64_t tick;  /* of the last turn; there is one in a tick at most */
   int64_t next;   /* the turn that comes */
@@ -22,6 +23,7 @@ typedef struct grid {
 
 /* What one routine.slice lets pass in a tick. */
 typedef struct budget {
+  const char *kind;
   const weft_world *world; /* these two: the tick that it is spent in */
   uint64_t tick;
   int64_t count, used; /* iterations */
@@ -38,12 +40,16 @@ static int64_t check_count(lua_State *L, int index, const char *who)
   return count < 9e18 ? (int64_t)count : INT64_MAX;
 }
 
-/* Pushes a function with `size` bytes of its own, all 0, as its second upvalue. */
-static void *push_closure(lua_State *L, lua_CFunction fn, size_t size)
+/* Their addresses stand first in the userdata. These are arguments and not upvalues, so that there is
+   one C function for all of them: LuaJIT makes a trace for each that a loop calls. */
+static const char grid_kind[] = "a grid of routine.every";
+static const char budget_kind[] = "a budget of routine.slice";
+
+static void *check_kind(lua_State *L, const char *kind, size_t size)
 {
-  binding_push_universe(L);
-  void *own = lua_newuserdata(L, size);
-  lua_pushcclosure(L, fn, 2);
+  void *own = lua_type(L, 1) == LUA_TUSERDATA ? lua_touserdata(L, 1) : NULL;
+  if (!own || compat_raw_length(L, 1) != size || *(const char **)own != kind)
+    luaL_error(L, "%s expected, got %s", kind, luaL_typename(L, 1));
   return own;
 }
 
@@ -90,12 +96,12 @@ static int64_t take_turns(grid *g, int64_t limit)
   return turns;
 }
 
-/* -> how many intervals have passed; or nil and the seconds to wait; or nothing, at the end. A turn
-   that was missed comes at once. */
-static int grid_advance(lua_State *L)
+/* grid -> how many intervals have passed; or nil and the seconds to wait; or nothing, at the end. A
+   turn that was missed comes at once. */
+static int loops_advance(lua_State *L)
 {
   static const char who[] = "the iterator of routine.every";
-  grid *g = lua_touserdata(L, lua_upvalueindex(2));
+  grid *g = check_kind(L, grid_kind, sizeof *g);
   const weft_routine *self = waits_self(L, who);
   const weft_world *world = weft_world_ticking();
   if (weft_routine_handle(world, self) != g->routine)
@@ -114,7 +120,7 @@ static int grid_advance(lua_State *L)
   return 2;
 }
 
-/* seconds, count -> advance */
+/* seconds, count -> grid */
 static int loops_grid(lua_State *L)
 {
   static const char who[] = "routine.every";
@@ -122,8 +128,9 @@ static int loops_grid(lua_State *L)
   int64_t count = lua_isnoneornil(L, 2) ? INT64_MAX : check_count(L, 2, who);
   const weft_routine *self = waits_self(L, who);
   const weft_world *world = weft_world_ticking();
-  grid *g = push_closure(L, grid_advance, sizeof *g);
-  *g = (grid){.routine = weft_routine_handle(world, self),
+  grid *g = lua_newuserdata(L, sizeof *g);
+  *g = (grid){.kind = grid_kind,
+              .routine = weft_routine_handle(world, self),
               .tick = weft_world_tick_count(world),
               .next = add_clipped(weft_now(world, self), period),
               .period = period,
@@ -144,13 +151,14 @@ static void renew(budget *b, const weft_world *world)
   if (b->ns >= 0) b->began = weft_clock();
 }
 
-/* whether it has just waited -> whether this iteration was the last that the tick has room for */
-static int budget_spend(lua_State *L)
+/* budget, whether it has just waited -> whether this iteration was the last that the tick has room
+   for */
+static int loops_spend(lua_State *L)
 {
-  budget *b = lua_touserdata(L, lua_upvalueindex(2));
+  budget *b = check_kind(L, budget_kind, sizeof *b);
   waits_self(L, "step of routine.slice");
   renew(b, weft_world_ticking());
-  if (lua_toboolean(L, 1)) return 0;
+  if (lua_toboolean(L, 2)) return 0;
   b->used++;
   lua_pushboolean(L, b->used >= b->count || (b->ns >= 0 && weft_clock() - b->began >= b->ns));
   return 1;
@@ -178,7 +186,7 @@ static int64_t check_ms(lua_State *L, int index)
   return (int64_t)llrint(ms * 1e6);
 }
 
-/* {count=, ms=} -> spend. Read raw, as all options are. */
+/* {count=, ms=} -> budget. Read raw, as all options are. */
 static int loops_budget(lua_State *L)
 {
   const universe *U = binding_universe(L);
@@ -195,8 +203,8 @@ static int loops_budget(lua_State *L)
     return binding_misuse(L, "routine.slice: count or ms needed");
   int64_t count = lua_isnil(L, 2) ? INT64_MAX : check_count(L, 2, "routine.slice");
   int64_t ns = lua_isnil(L, 3) ? -1 : check_ms(L, 3);
-  budget *b = push_closure(L, budget_spend, sizeof *b);
-  *b = (budget){.count = count, .ns = ns};
+  budget *b = lua_newuserdata(L, sizeof *b);
+  *b = (budget){.kind = budget_kind, .count = count, .ns = ns};
   if (binding_self(U)) renew(b, U->current->world);
   return 1;
 }
@@ -206,7 +214,9 @@ static int loops_budget(lua_State *L)
 static const luaL_Reg functions[] = {{"deadline", loops_deadline},
                                      {"isDue", loops_is_due},
                                      {"grid", loops_grid},
+                                     {"advance", loops_advance},
                                      {"budget", loops_budget},
+                                     {"spend", loops_spend},
                                      {NULL, NULL}};
 
 void loops_open(lua_State *L)

@@ -11,7 +11,8 @@
 return function(routine, halves)
   local wait, nextTick = routine.wait, routine.nextTick
   local deadlineOf, isDue = halves.deadline, halves.isDue
-  local grid, budget = halves.grid, halves.budget
+  local gridOf, advance = halves.grid, halves.advance
+  local budgetOf, spend = halves.budget, halves.spend
 
   local loops = {}
 
@@ -27,23 +28,23 @@ return function(routine, halves)
   end
 
   function loops.every(seconds, count)
-    local advance = grid(seconds, count)
+    local grid = gridOf(seconds, count)
     return function()
-      local n, ahead = advance()
+      local n, ahead = advance(grid)
       while ahead do
         wait(ahead)
-        n, ahead = advance()
+        n, ahead = advance(grid)
       end
       return n
     end
   end
 
   function loops.slice(options)
-    local spend = budget(options)
+    local budget = budgetOf(options)
     return function()
-      if spend() then
+      if spend(budget) then
         nextTick()
-        spend(true)
+        spend(budget, true)
       end
     end
   end
