@@ -17,6 +17,36 @@ end
 
 before_each(function() log = {} end)
 
+-- The errors that a routine's end reports, in order.
+local function reported(body)
+  local world = support.world()
+  world:start(body)
+  world:tick(0)
+  local texts = {}
+  for _, report in ipairs(support.reports()) do
+    texts[#texts + 1] = report.err
+    assert.is_truthy(report.trace:find("defer_spec.lua", 1, true))
+  end
+  return texts
+end
+
+describe("a cleanup that fails", function()
+  it("is reported once beside the error of the body, each with its trace", function()
+    assert.same({ "cleanup", "body" }, reported(function()
+      routine.defer(function() error("cleanup", 0) end)
+      error("body", 0)
+    end))
+  end)
+
+  it("is the routine's error if it is the first, and each further one is reported once", function()
+    assert.same({ "second", "third", "first" }, reported(function()
+      routine.defer(function() error("third", 0) end)
+      routine.defer(function() error("second", 0) end)
+      routine.defer(function() error("first", 0) end)
+    end))
+  end)
+end)
+
 describe("routine.defer #wait", function()
   it("runs the cleanups last in, first out, when the body returns", function()
     local world = support.world()

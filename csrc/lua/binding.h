@@ -212,8 +212,11 @@ realm *handle_realm(lua_State *L, const handle *h);
 weft_state handle_state(lua_State *L, const handle *h);
 void handle_keep_states(realm *R);
 const char *handle_state_name(weft_state state);
+/* -> "routine 3.1 'name'", for messages */
+const char *handle_push_title(lua_State *L, int index);
 
 /* --- report.c --- */
+int report_print(lua_State *L);
 int report_push_on(lua_State *L, realm *R); /* handle or nil, error, traceback -> */
 void report_routine(realm *R, const record *rec);
 int report_traceback(lua_State *L); /* message handler: error -> error, its trace kept aside */

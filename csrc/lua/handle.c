@@ -183,9 +183,11 @@ static int store_error(lua_State *L, void *context)
 {
   filling *f = context;
   handle_of(L, f->realm, f->routine);
-  lua_createtable(L, 2, 0);
+  lua_createtable(L, 3, 0); /* error, trace, name */
   lua_pushvalue(L, 1);
   lua_rawseti(L, 3, 1);
+  inspect_push_name(L, f->realm, f->routine);
+  lua_rawseti(L, 3, 3);
   report_push_trace(L, f->realm, 1, f->traced);
   lua_rawseti(L, 3, 2);
   compat_set_value(L, 2);
@@ -313,20 +315,34 @@ static int handle_error(lua_State *L)
   return 2;
 }
 
-/* -> " 'name'" of a routine that lives and has one, or "" */
-static const char *push_quoted_name(lua_State *L, const handle *h)
+/* -> " 'name'" of a routine that lives or left an error, or "" */
+static const char *push_quoted_name(lua_State *L, int index, const handle *h)
 {
   const realm *R = handle_realm(L, h);
   const weft_routine *routine = R ? weft_routine_find(R->world, h->id) : NULL;
-  if (routine) inspect_push_name(L, R, routine);
-  if (!routine || lua_isnil(L, -1)) return "";
-  return lua_pushfstring(L, " '%s'", lua_tostring(L, -1));
+  if (routine) {
+    inspect_push_name(L, R, routine);
+  } else if (h->shape == SHAPE_ERROR) {
+    compat_get_value(L, index);
+    lua_rawgeti(L, -1, 3);
+  } else {
+    lua_pushnil(L);
+  }
+  return lua_isnil(L, -1) ? "" : lua_pushfstring(L, " '%s'", lua_tostring(L, -1));
+}
+
+const char *handle_push_title(lua_State *L, int index)
+{
+  const handle *h = handle_check(L, index, "report");
+  const char *name = push_quoted_name(L, index, h);
+  return lua_pushfstring(L, "routine %d.%d%s", (int)(h->id & 0xFFFFFF),
+                         (int)(h->id >> 24 & 0x7FFFFFFF), name);
 }
 
 static int handle_tostring(lua_State *L)
 {
   const handle *h = handle_check(L, 1, "tostring");
-  const char *name = push_quoted_name(L, h);
+  const char *name = push_quoted_name(L, 1, h);
   lua_pushfstring(L, "weft.Routine: %d.%d%s (%s)", (int)(h->id & 0xFFFFFF),
                   (int)(h->id >> 24 & 0x7FFFFFFF), name, state_names[handle_state(L, h)]);
   return 1;

@@ -25,19 +25,38 @@ static void print_value(lua_State *L, int index)
   lua_pop(L, 1);
 }
 
-/* what, error, traceback at the three last places */
+/* Who reports: a handle, or nil for a callback. A routine that has not ended yet, or was cancelled,
+   tells of something else than its failure. */
+static void print_title(lua_State *L, int what)
+{
+  if (lua_isnil(L, what)) {
+    fprintf(stderr, "weft: a callback failed: ");
+    return;
+  }
+  weft_state state = handle_state(L, handle_check(L, what, "report"));
+  const char *title = handle_push_title(L, what);
+  if (state == WEFT_STATE_FAILED)
+    fprintf(stderr, "weft: %s failed: ", title);
+  else
+    fprintf(stderr, "weft: %s (%s): ", title, handle_state_name(state));
+}
+
+/* handle or nil, error, traceback at the three last places */
 static void print_report(lua_State *L, int what)
 {
-  fprintf(stderr, "weft: ");
-  if (lua_isnil(L, what))
-    fprintf(stderr, "a callback");
-  else
-    print_value(L, what);
-  fprintf(stderr, " failed: ");
+  print_title(L, what);
   print_value(L, what + 1);
   if (lua_isstring(L, what + 2)) fprintf(stderr, "\n%s", lua_tostring(L, what + 2));
   fputc('\n', stderr);
   fflush(stderr);
+}
+
+/* handle or nil, error, traceback -> ; as a world without onError reports */
+int report_print(lua_State *L)
+{
+  lua_settop(L, 3);
+  print_report(L, 1);
+  return 0;
 }
 
 int report_push_on(lua_State *L, realm *R)

@@ -113,11 +113,17 @@ static int push_text(lua_State *L, void *context)
   return 1;
 }
 
+typedef struct extra {
+  realm *realm;
+  lua_State *traced;
+} extra;
+
+/* handle, error -> */
 static int report_extra(lua_State *L, void *context)
 {
-  realm *R = context;
-  lua_pushliteral(L, "");
-  return report_push_on(L, R);
+  const extra *e = context;
+  report_push_trace(L, e->realm, 2, e->traced);
+  return report_push_on(L, e->realm);
 }
 
 /* error on top of `co` -> ; what it means for the routine */
@@ -135,7 +141,8 @@ static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co,
     lua_rawgeti(R->store, STORE_VALUES, (int)rec->cells);
     lua_xmove(R->store, helper, 1);
     lua_xmove(co, helper, 1);
-    if (binding_protect(R, report_extra, R, 2, 0) != LUA_OK) lua_pop(helper, 1);
+    extra e = {R, traced};
+    if (binding_protect(R, report_extra, &e, 2, 0) != LUA_OK) lua_pop(helper, 1);
     return;
   }
   rec->forced = false;
@@ -161,24 +168,23 @@ static void ended_well(realm *R, weft_routine *self, record *rec, int count)
   if (count > 0 || COMPAT_BODY_ARGS > 0) lua_settop(co, 0);
 }
 
-/* Whether the error on top of `co` is the one that the routine is known to have failed with. */
-static bool is_noted(realm *R, const record *rec, lua_State *co)
+/* What tells the error on top of a coroutine from another that takes its place there. */
+typedef struct error_mark {
+  int type;
+  const void *object;
+  lua_Number number;
+} error_mark;
+
+static error_mark mark_error(lua_State *co)
 {
-  lua_State *store = R->store;
-  if (rec->outcome != OUTCOME_FAILED || !rec->recorded) return false;
-  lua_rawgeti(store, STORE_VALUES, (int)rec->cells);
-  compat_get_value(store, -1);
-  lua_rawgeti(store, -1, 1);
-  lua_pushvalue(co, -1);
-  lua_xmove(co, store, 1);
-  bool same = lua_rawequal(store, -1, -2);
-  lua_pop(store, 4);
-  return same;
+  int type = lua_type(co, -1);
+  return (error_mark){type, type == LUA_TSTRING ? lua_tostring(co, -1) : lua_topointer(co, -1),
+                      type == LUA_TNUMBER ? lua_tonumber(co, -1) : lua_toboolean(co, -1)};
 }
 
 /* The coroutine stands at an error or at a wait: its to-be-closed variables run, on this stack,
    and may wait. Where a coroutine cannot be closed it is left as it stands, for the collector. */
-static void close_coroutine(realm *R, weft_routine *self, record *rec)
+static void close_coroutine(realm *R, weft_routine *self, record *rec, error_mark noted)
 {
   lua_State *co = rec->thread;
   if (!COMPAT_CAN_CLOSE) {
@@ -186,7 +192,10 @@ static void close_coroutine(realm *R, weft_routine *self, record *rec)
     return;
   }
   if (compat_close(co) == LUA_OK) return;
-  if (!is_noted(R, rec, co)) {
+  error_mark left = mark_error(co);
+  bool same =
+      left.type == noted.type && left.object == noted.object && left.number == noted.number;
+  if (!same) {
     lua_pushvalue(co, -1);
     note_error(R, self, rec, co, co);
   }
@@ -202,9 +211,10 @@ static void ended_badly(realm *R, weft_routine *self, record *rec)
     return;
   }
   compat_grow(co, 2);
+  error_mark noted = mark_error(co);
   lua_pushvalue(co, -1);
   note_error(R, self, rec, co, co);
-  close_coroutine(R, self, rec);
+  close_coroutine(R, self, rec, noted);
 }
 
 static const char forced_text[] = "ended by force: it went on waiting though it was told to "
@@ -223,7 +233,7 @@ static void end_by_force(realm *R, weft_routine *self, record *rec, const char *
     binding_protect(R, push_text, (void *)text, 0, 1);
     handle_fail(R, self, R->universe->helper, rec->thread);
   }
-  close_coroutine(R, self, rec);
+  close_coroutine(R, self, rec, (error_mark){.type = LUA_TNONE});
 }
 
 /* The coroutine yielded. WEFT_PARKED: it waits, all is well; WEFT_OK: it goes on at once, with two

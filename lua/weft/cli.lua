@@ -145,10 +145,18 @@ local function watchErrors(world)
   world.onError = function(handle, err, traceback)
     seen.failed = true
     if theirs then return theirs(handle, err, traceback) end
-    io.stderr:write("weft: ", handle and tostring(handle) or "a callback", " failed: ",
-      textOf(err), "\n", traceback and traceback .. "\n" or "")
+    core.report(handle, err, traceback)
   end
   return seen
+end
+
+-- A start beyond the capacity is refused with a reason that many scripts do not look at.
+local function tellRefused(world)
+  local stats = world:stats()
+  if stats.rejected == 0 then return end
+  io.stderr:write(("weft: %d starts were refused: the capacity is %d; raise it with "
+    .. "routine.configure{ capacity = ... } before the first start\n"):format(
+    stats.rejected, stats.capacity))
 end
 
 local function interrupted()
@@ -184,6 +192,7 @@ local function run(terminal, words)
   local seen = watchErrors(world)
   ok = runWorld(world, options, terminal)
   local stopped = interrupted()
+  tellRefused(world)
   world:close()
   if stopped then leave(EXIT_INTERRUPTED) end
   leave(ok and not seen.failed and 0 or EXIT_FAILED)

@@ -221,6 +221,21 @@ function core.locked(require, nextTick) end
 ---@return number
 function core.clock() end
 
+--- Routines alive in a world, without the walk that `stats` takes.
+---
+---     while core.active(world) > 0 do world:tick(1 / 60) end
+---@param world weft.World
+---@return integer
+function core.active(world) end
+
+--- Writes to stderr what a world without `onError` would.
+---
+---     world.onError = function(...) core.report(...) failures = failures + 1 end
+---@param handle weft.Routine?
+---@param err any
+---@param traceback string?
+function core.report(handle, err, traceback) end
+
 --- Sleeps until `core.clock()` shows these seconds.
 ---@param seconds number
 function core.sleepUntil(seconds) end
