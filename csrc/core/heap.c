@@ -15,9 +15,12 @@
 /* Entries from which on the heap outgrows the first cache. */
 #define PREFETCH_FROM 4096
 
-/* One compare decides deadline and tie: gcc and clang make it a cmp and an sbb. */
-/* Read and written beside the two halves of an entry: it may alias them. */
+/* One compare decides deadline and tie: gcc and clang make it a cmp and an sbb. Read and written
+   beside the two halves of an entry, so it may alias them, and their order is that of the machine. */
 typedef unsigned __int128 __attribute__((may_alias)) heap_key;
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "a deadline is the upper half of a key");
 
 static inline heap_key key_of(weft__heap_entry entry)
 {

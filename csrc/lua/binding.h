@@ -85,7 +85,8 @@ struct realm {
   double fixed_step;
   uint32_t looked; /* routine_look_around: the next slot */
   weft_world_config config;
-  record report; /* of a routine that has ended and is to be reported */
+  uint64_t traced_at; /* report.c: when the trace in the store was kept */
+  record report;      /* of a routine that has ended and is to be reported */
   bool has_report;
   bool closing;
   uint32_t systems[3];  /* subscriptions that are on, by phase */
@@ -231,10 +232,12 @@ void world_open(lua_State *L);
 realm *world_check(lua_State *L, int index, const char *who);
 realm *world_check_open(lua_State *L, int index, const char *who);
 void world_check_idle(lua_State *L, const realm *R, const char *who); /* outside any tick */
-void world_push_meta(lua_State *L, uint32_t number);   /* -> metatable of that world */
-void world_push_all(lua_State *L);                     /* -> userdata by number, weakly */
-void world_push(lua_State *L, const realm *R);         /* -> userdata */
-bool world_is_open(const universe *U, const realm *R); /* also for one that may be gone */
+void world_push_meta(lua_State *L, uint32_t number); /* -> metatable of that world */
+void world_push_all(lua_State *L);                   /* -> userdata by number, weakly */
+void world_push(lua_State *L, const realm *R);       /* -> userdata */
+/* Both also for one that may be gone: not closed; and not being closed either. */
+bool world_is_there(const universe *U, const realm *R);
+bool world_is_open(const universe *U, const realm *R);
 bool world_reachable(lua_State *L,
                      const realm *R); /* its userdata, and with it the store, lives */
 int64_t binding_check_seconds(lua_State *L, int index, const char *who, const char *what);

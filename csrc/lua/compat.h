@@ -87,8 +87,10 @@ static inline int compat_call_from(lua_State *L, lua_State *from, int nargs, int
   int status = lua_resume(L, from, nargs, &count);
   if (status == LUA_OK)
     lua_settop(L, below + nresults);
-  else
+  else if (lua_status(L) != LUA_OK)
     lua_resetthread(L);
+  else
+    lua_replace(L, below + 1); /* refused: too deep already */
   return status;
 }
 

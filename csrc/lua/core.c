@@ -165,8 +165,8 @@ int binding_protect_on(lua_State *L, realm *R, int (*fn)(lua_State *L, void *con
   return lua_pcall(L, nargs, nresults, 0);
 }
 
-/* On a small stack the C calls of the helper are counted on from where those of the routine stand:
-   what runs there may be a script's. */
+/* The C calls of the helper are counted on from where those of the routine stand: what runs there may
+   be a script's. */
 int binding_protect_from(lua_State *from, realm *R, int (*fn)(lua_State *L, void *context),
                          void *context, int nargs, int nresults)
 {
@@ -175,8 +175,8 @@ int binding_protect_from(lua_State *from, realm *R, int (*fn)(lua_State *L, void
   struct pending_call call = {fn, context};
   push_call(L, R, &call, nargs);
   bool idle = U->callbacks++ == 0;
-  int status = R->donor && idle ? compat_call_from(L, from, nargs, nresults)
-                                : lua_pcall(L, nargs, nresults, 0);
+  int status =
+      idle ? compat_call_from(L, from, nargs, nresults) : lua_pcall(L, nargs, nresults, 0);
   U->callbacks--;
   return status;
 }

@@ -69,21 +69,28 @@ static handle *peek_own(realm *R, const weft_routine *routine)
   return NULL;
 }
 
+/* Making the object may run finalizers that end the routine or close the world: then it is a handle of
+   something gone, and nobody looks for it. */
 void handle_of(lua_State *L, realm *R, const weft_routine *routine)
 {
   if (peek_own(R, routine)) {
     lua_xmove(R->store, L, 1);
     return;
   }
-  handle *h = compat_new_object(L, sizeof *h);
-  *h = (handle){.serial = R->serial};
+  const universe *U = R->universe;
+  uint32_t slot = weft_routine_slot(R->world, routine);
+  weft_handle id = weft_routine_handle(R->world, routine);
+  handle made = {.id = id, .serial = R->serial};
   lua_pushvalue(R->store, STORE_HANDLE_META);
   lua_xmove(R->store, L, 1);
+  handle *h = compat_new_object(L, sizeof *h);
+  *h = made;
+  lua_insert(L, -2);
   lua_setmetatable(L, -2);
+  if (!world_is_there(U, R) || !weft_routine_find(R->world, id)) return;
   lua_pushvalue(L, -1);
   lua_xmove(L, R->store, 1);
-  handle_bind(R, h, weft_routine_handle(R->world, routine),
-              weft_routine_slot(R->world, routine));
+  handle_bind(R, h, id, slot);
 }
 
 /* The open world of a handle, or NULL. One that nobody can reach any more, because Lua lost its

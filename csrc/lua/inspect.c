@@ -77,6 +77,11 @@ static void push_definition(lua_State *L, const realm *R, uint32_t cell)
   lua_Debug ar;
   lua_rawgeti(R->store, STORE_VALUES, (int)cell);
   lua_xmove(R->store, L, 1);
+  if (!lua_isfunction(L, -1)) { /* its coroutine is just being made */
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    return;
+  }
   if (lua_getinfo(L, ">S", &ar) && ar.linedefined > 0)
     lua_pushfstring(L, "%s:%d", ar.short_src, ar.linedefined);
   else
@@ -91,43 +96,66 @@ static void push_where(lua_State *L, const realm *R, const record *rec)
     push_definition(L, R, rec->cells);
 }
 
-/* -> table that tells of one routine */
-static void push_entry(lua_State *L, realm *R, weft_routine *routine)
+/* The routine of a handle, if it and its world are still there. */
+static weft_routine *find(const universe *U, const realm *R, weft_handle id)
 {
+  return world_is_there(U, R) ? weft_routine_find(R->world, id) : NULL;
+}
+
+static weft_routine *find_next(const universe *U, const realm *R, uint32_t *cursor)
+{
+  return world_is_there(U, R) ? weft_routine_each(R->world, cursor) : NULL;
+}
+
+/* entry -> entry; what needs no memory to be known is taken first */
+static bool fill_entry(lua_State *L, const realm *R, weft_handle id)
+{
+  const universe *U = R->universe;
+  weft_routine *routine = find(U, R, id);
+  if (!routine) return false;
   int64_t left = weft_routine_wakes_in(R->world, routine);
-  weft_waiting waiting = weft_routine_waiting(routine);
-  lua_createtable(L, 0, 8);
-  handle_of(L, R, routine);
-  lua_setfield(L, -2, "id");
-  inspect_push_name(L, R, routine);
-  set(L, "name");
-  lua_pushstring(L, handle_state_name(weft_routine_state_of(routine)));
-  lua_setfield(L, -2, "status");
+  const char *waiting = waiting_names[weft_routine_waiting(routine)];
+  const char *status = handle_state_name(weft_routine_state_of(routine));
+  uint32_t resumes = weft_routine_resumes(routine);
   push_where(L, R, weft_routine_record(routine));
   set(L, "where");
-  lua_pushstring(L, waiting_names[waiting]); /* nil for the one that runs */
+  if ((routine = find(U, R, id)) == NULL) return false;
+  inspect_push_name(L, R, routine);
+  set(L, "name");
+  lua_pushstring(L, status);
+  lua_setfield(L, -2, "status");
+  lua_pushstring(L, waiting); /* nil for the one that runs */
   set(L, "waitingOn");
   if (left >= 0) {
     lua_pushnumber(L, (lua_Number)left / 1e9);
     lua_setfield(L, -2, "wakesIn");
   }
-  lua_pushinteger(L, (lua_Integer)weft_routine_resumes(routine));
+  lua_pushinteger(L, (lua_Integer)resumes);
   lua_setfield(L, -2, "resumes");
+  return true;
 }
 
-/* -> list, in the order of slots. Finalizers may end and start routines meanwhile: each is looked up
-   anew. */
+/* -> list, in the order of slots. Making it may run finalizers, which end routines and close worlds
+   as they like: after each piece of memory everything is looked up anew. */
 int inspect_push_list(lua_State *L, realm *R)
 {
   int count = 0;
   uint32_t cursor = 0;
-  weft_routine *routine;
+  const universe *U = R->universe;
   lua_newtable(L);
-  while (world_is_open(R->universe, R) &&
-         (routine = weft_routine_each(R->world, &cursor)) != NULL) {
-    push_entry(L, R, routine);
-    lua_rawseti(L, -2, ++count);
+  for (;;) {
+    lua_createtable(L, 0, 8);
+    weft_routine *routine = find_next(U, R, &cursor);
+    if (!routine) break;
+    weft_handle id = weft_routine_handle(R->world, routine);
+    handle_of(L, R, routine);
+    lua_setfield(L, -2, "id");
+    if (fill_entry(L, R, id))
+      lua_rawseti(L, -2, ++count);
+    else
+      lua_pop(L, 1);
   }
+  lua_pop(L, 1);
   return 1;
 }
 

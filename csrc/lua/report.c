@@ -33,12 +33,14 @@ static void print_title(lua_State *L, int what)
     fprintf(stderr, "weft: a callback failed: ");
     return;
   }
+  int top = lua_gettop(L);
   weft_state state = handle_state(L, handle_check(L, what, "report"));
   const char *title = handle_push_title(L, what);
   if (state == WEFT_STATE_FAILED)
     fprintf(stderr, "weft: %s failed: ", title);
   else
     fprintf(stderr, "weft: %s (%s): ", title, handle_state_name(state));
+  lua_settop(L, top);
 }
 
 /* handle or nil, error, traceback at the three last places */
@@ -114,11 +116,20 @@ void report_routine(realm *R, const record *rec)
 
 /* --- Message handlers ---------------------------------------------------------------------- */
 
+/* Who runs: a trace is kept for an error on its way through one resume, or one callback. */
+static uint64_t moment(const realm *R)
+{
+  const weft_routine *self = weft_self();
+  if (!self) return weft_world_tick_count(R->world) << 1;
+  uint64_t slot = weft_routine_slot(R->world, self);
+  return (slot << 32 | weft_routine_resumes(self)) << 1 | 1;
+}
+
 /* Whether the trace that is kept aside is of the error at `index`, raised on. */
 static bool is_kept(lua_State *L, const realm *R, int index)
 {
   lua_State *store = R->store;
-  if (lua_isnil(store, STORE_TRACE)) return false;
+  if (lua_isnil(store, STORE_TRACE) || R->traced_at != moment(R)) return false;
   lua_pushvalue(L, index);
   lua_xmove(L, store, 1);
   bool same = lua_rawequal(store, -1, STORE_TRACED);
@@ -126,33 +137,42 @@ static bool is_kept(lua_State *L, const realm *R, int index)
   return same;
 }
 
-static void keep_trace(lua_State *L, const realm *R, int index)
+/* -> trace of the stack below the message handler */
+static int make_trace(lua_State *L, void *context)
 {
-  lua_pushvalue(L, index);
-  lua_xmove(L, R->store, 2);
-  lua_replace(R->store, STORE_TRACED);
-  lua_replace(R->store, STORE_TRACE);
+  (void)context;
+  luaL_traceback(L, L, NULL, 2);
+  return 1;
 }
 
 int report_traceback(lua_State *L)
 {
   const universe *U = binding_universe(L);
-  if (!U->current || lua_touserdata(L, 1) == U->cancelled || is_kept(L, U->current, 1))
-    return 1;
+  realm *R = U->current;
+  if (!R || lua_touserdata(L, 1) == U->cancelled || is_kept(L, R, 1)) return 1;
   bool held = compat_hold_finalizers(L);
-  luaL_traceback(L, L, NULL, 1);
-  keep_trace(L, U->current, 1);
+  if (binding_protect_on(L, R, make_trace, NULL, 0, 1) != LUA_OK) {
+    lua_pop(L, 1); /* no memory for a trace: the error goes on without */
+    lua_pushnil(L);
+  }
   compat_release_finalizers(L, held);
+  lua_pushvalue(L, 1);
+  lua_xmove(L, R->store, 2);
+  lua_replace(R->store, STORE_TRACED);
+  lua_replace(R->store, STORE_TRACE);
+  R->traced_at = moment(R);
   return 1;
 }
 
 void report_push_trace(lua_State *L, realm *R, int index, lua_State *traced)
 {
-  if (is_kept(L, R, index) || !traced) {
+  if (is_kept(L, R, index)) {
     lua_pushvalue(R->store, STORE_TRACE);
     lua_xmove(R->store, L, 1);
-  } else {
+  } else if (traced) {
     luaL_traceback(L, traced, NULL, 0);
+  } else {
+    lua_pushnil(L);
   }
   report_forget_trace(R);
 }

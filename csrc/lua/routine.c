@@ -140,7 +140,10 @@ static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co,
     /* The first error is the routine's; this one, of a cleanup, is told apart. */
     lua_rawgeti(R->store, STORE_VALUES, (int)rec->cells);
     lua_xmove(R->store, helper, 1);
-    lua_xmove(co, helper, 1);
+    if (co == helper)
+      lua_insert(helper, -2);
+    else
+      lua_xmove(co, helper, 1);
     extra e = {R, traced};
     if (binding_protect(R, report_extra, &e, 2, 0) != LUA_OK) lua_pop(helper, 1);
     return;
@@ -234,6 +237,9 @@ static void end_by_force(realm *R, weft_routine *self, record *rec, const char *
     handle_fail(R, self, R->universe->helper, rec->thread);
   }
   close_coroutine(R, self, rec, (error_mark){.type = LUA_TNONE});
+  /* Lua 5.4 closes a coroutine without forgetting the message handler of an xpcall in it: the next
+     user would have its errors handled by whatever stands there then. */
+  threads_give(R, rec, false);
 }
 
 /* The coroutine yielded. WEFT_PARKED: it waits, all is well; WEFT_OK: it goes on at once, with two
@@ -518,7 +524,7 @@ static int api_pcall(lua_State *L)
 }
 
 /* The running routine and one shield more. */
-static void raise_shield(lua_State *L)
+static const weft_routine *raise_shield(lua_State *L)
 {
   const universe *U = binding_universe(L);
   if (!lua_isfunction(L, 1))
@@ -527,6 +533,7 @@ static void raise_shield(lua_State *L)
   if (!self) binding_misuse(L, "routine.shield: not inside a routine");
   if (!weft_shield(U->current->world, self, true))
     binding_misuse(L, "routine.shield: too deep, 63 are up");
+  return self;
 }
 
 static void lower_shield(void)
@@ -539,24 +546,35 @@ static int shield_end(lua_State *L, int status, lua_KContext context)
 {
   (void)context;
   lower_shield();
-  if (status != LUA_OK && status != LUA_YIELD) return lua_error(L);
+  if (status != LUA_OK && status != LUA_YIELD) {
+    compat_before_throw(L);
+    return lua_error(L);
+  }
   return lua_gettop(L) - 1;
 }
 
+/* A coroutine of the script's own may not yield out of a shield: it could be dropped there, or go on
+   in another routine. Waits work in it all the same. */
 static int api_shield(lua_State *L)
 {
-  raise_shield(L);
+  bool own = record_of(raise_shield(L))->thread == L;
   binding_push_universe(L);
   lua_pushcclosure(L, report_traceback, 1); /* keeps the trace of an error that passes */
   lua_insert(L, 1);
-  return shield_end(L, compat_pcall(L, lua_gettop(L) - 2, 1, shield_end), 0);
+  int nargs = lua_gettop(L) - 2;
+  int status =
+      own ? compat_pcall(L, nargs, 1, shield_end) : lua_pcall(L, nargs, LUA_MULTRET, 1);
+  return shield_end(L, status, 0);
 }
 
-/* The two halves of it, and the handler, for waits.lua. */
+/* For waits.lua: raises a shield, or answers true where it takes the whole of it above. */
 static int api_shield_up(lua_State *L)
 {
-  raise_shield(L);
-  return 0;
+  const weft_routine *self = raise_shield(L);
+  if (record_of(self)->thread == L) return 0;
+  lower_shield();
+  lua_pushboolean(L, 1);
+  return 1;
 }
 
 static int api_shield_down(lua_State *L)
@@ -578,6 +596,7 @@ static const luaL_Reg functions[] = {{"defer", api_defer},
 
 static const luaL_Reg shield_halves[] = {{"shieldUp", api_shield_up},
                                          {"shieldDown", api_shield_down},
+                                         {"shield", api_shield},
                                          {"handler", report_traceback},
                                          {NULL, NULL}};
 

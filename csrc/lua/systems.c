@@ -203,6 +203,11 @@ int systems_post(lua_State *L)
   if (!high && !(name && strcmp(name, "normal") == 0))
     return binding_misuse(L, "world:post: priority must be 'high' or 'normal', got %s",
                           name ? name : binding_got(L, 3));
+  if (R->closing) {
+    lua_pushnil(L);
+    lua_pushliteral(L, "closed");
+    return 2;
+  }
   values_reserve(L, R, 1);
   uint32_t cell = values_put(R, L, 2);
   weft_status status = weft_world_post(R->world, run_post, (void *)(uintptr_t)cell,

@@ -164,7 +164,10 @@ static void report_once(lua_State *L, const weft_routine *self)
   record_of(self)->reported = true;
   luaL_traceback(L, L, NULL, 1);
   lua_xmove(L, helper, 1);
-  if (binding_protect_from(L, R, report_stuck, R, 1, 0) != LUA_OK) lua_pop(helper, 1);
+  if (binding_protect_from(L, R, report_stuck, R, 1, 0) == LUA_OK) return;
+  lua_pop(helper, 1);
+  record_of(self)->reported =
+      false; /* so deep that nothing could be called: at the next wait */
 }
 
 /* Leaves on the native stack; also where nothing was armed, with the reason. */

@@ -40,11 +40,16 @@ void world_push_all(lua_State *L)
   lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
-bool world_is_open(const universe *U, const realm *R)
+bool world_is_there(const universe *U, const realm *R)
 {
   const realm *known = U->realms;
   while (known && known != R) known = known->next;
-  return known && R->world && !R->closing;
+  return known && R->world;
+}
+
+bool world_is_open(const universe *U, const realm *R)
+{
+  return world_is_there(U, R) && !R->closing;
 }
 
 void world_push(lua_State *L, const realm *R)

@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 /*
-** How the stacks of a pool look. From its start a slab is: guard, stack, guard, stack, and so on.
+** How the stacks of a pool look. A slab is its own record, then guard, stack, guard, stack, and so on.
 ** The guard is added to the bytes asked for, and so is one page at the top, where the owner of
 ** the stack keeps its record: `usable` bytes are left for frames whatever that takes. The
 ** distance from stack to stack is an odd number of pages, so that the tops do not fall on the

@@ -31,12 +31,10 @@ extern struct weft__system weft__system;
 
 /*
 ** Memory. NULL when there is none; a size of 0 gives NULL too and is not a failure anybody
-** should ask for. weft__calloc checks `count * size` against
-** overflow and gives zeroed memory.
+** should ask for. weft__calloc checks `count * size` against overflow and gives zeroed memory.
 */
 void *weft__alloc(size_t size);
 void *weft__calloc(size_t count, size_t size);
-/* Keeps the contents; on failure the old block stands. */
 void weft__free(void *block); /* NULL is allowed */
 
 #endif

@@ -64,7 +64,8 @@ return function(halves)
     return ok, ...
   end
 
-  local shieldUp, shieldDown, handler = halves.shieldUp, halves.shieldDown, halves.handler
+  local shieldUp, shieldDown, shield = halves.shieldUp, halves.shieldDown, halves.shield
+  local handler = halves.handler
   local pcall, xpcall, error = pcall, xpcall, error
 
   local function lowered(ok, ...)
@@ -74,7 +75,7 @@ return function(halves)
   end
 
   function waits.shield(fn, ...)
-    shieldUp(fn)
+    if shieldUp(fn) then return shield(fn, ...) end
     return lowered(xpcall(fn, handler, ...))
   end
 
