@@ -249,6 +249,7 @@ if jit then
       { "bare yields", "coroutine.yield()" },
       { "pinned waits", 'string.gsub("x", "x", function() routine.nextTick() end)' },
       { "waits under pcall", "pcall(routine.wait, 1)" },
+      { "waits for several", "routine.any{ h, timeout = 1 } routine.all{ h, timeout = 1 }" },
     } do
       it("works beside " .. case[1] .. ", though no hook fires meanwhile", function()
         local status, output = support.child(HOOKED:format(case[2]))

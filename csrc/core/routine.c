@@ -268,7 +268,7 @@ bool weft_routine_cancelled(const weft_routine *routine)
 
 bool weft_routine_has_joiners(const weft_routine *routine)
 {
-  return routine->task.joiners != WEFT_NO_SLOT;
+  return routine->task.joiners != WEFT_NO_SLOT || routine->task.watched;
 }
 
 bool weft_routine_pinned(const weft_routine *routine)
@@ -325,6 +325,15 @@ weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle han
   *done = !target->alive;
   if (*done) return WEFT_OK;
   return weft__sched_arm_join(&world->sched, &self->task, target, timeout);
+}
+
+weft_status weft_arm_any(weft_world *world, weft_routine *self, weft_watch *watches,
+                         uint32_t count, uint32_t needed, int64_t timeout, bool *done)
+{
+  if (!is_running(world, self)) return WEFT_OUTSIDE;
+  if (timeout > MAX_WAIT_NS || needed > count) return WEFT_INVALID;
+  return weft__sched_arm_several(&world->sched, &self->task, watches, count, needed, timeout,
+                                 done);
 }
 
 weft_status weft_woken(const weft_routine *self)
@@ -421,5 +430,14 @@ weft_status weft_join(weft_handle handle, int64_t timeout)
   weft_routine *self = weft_self();
   bool done = false;
   weft_status armed = weft_arm_join(world, self, handle, timeout, &done);
+  return done ? WEFT_OK : park_armed(world, self, armed);
+}
+
+weft_status weft_join_any(weft_watch *watches, uint32_t count, uint32_t needed, int64_t timeout)
+{
+  weft_world *world = weft_world_ticking();
+  weft_routine *self = weft_self();
+  bool done = false;
+  weft_status armed = weft_arm_any(world, self, watches, count, needed, timeout, &done);
   return done ? WEFT_OK : park_armed(world, self, armed);
 }

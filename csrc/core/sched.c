@@ -4,6 +4,7 @@
 */
 #include "core/sched.h"
 
+#include "core/sched_joins.h"
 #include "platform/platform.h"
 #include "platform/system.h"
 
@@ -43,8 +44,9 @@ weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uin
       .cancel_first = WEFT_NO_SLOT,
       .cancel_last = WEFT_NO_SLOT,
   };
+  sched->several = weft__calloc(capacity, sizeof *sched->several);
   char *positions = tasks + offsetof(weft__task, position);
-  if (weft__ring_init(&sched->ready, capacity, positions, stride) ||
+  if (!sched->several || weft__ring_init(&sched->ready, capacity, positions, stride) ||
       weft__ring_init(&sched->urgent, capacity, positions, stride) ||
       weft__heap_init(&sched->sim_heap, capacity, positions, stride) ||
       weft__heap_init(&sched->real_heap, capacity, positions, stride)) {
@@ -60,6 +62,7 @@ void weft__sched_fini(weft__sched *sched)
   weft__heap_fini(&sched->sim_heap);
   weft__ring_fini(&sched->urgent);
   weft__ring_fini(&sched->ready);
+  weft__free(sched->several);
   weft__free(sched->tasks);
   sched->tasks = NULL;
 }
@@ -127,44 +130,13 @@ weft__task *weft__sched_start(weft__sched *sched)
   return task;
 }
 
-/* --- Joiners: a ring of slots through next and prev ---------------------------------------- */
-
-static void joiners_add(weft__sched *sched, weft__task *target, weft__task *task)
-{
-  uint32_t slot = weft__sched_slot(sched, task);
-  task->joins = weft__sched_slot(sched, target);
-  if (target->joiners == WEFT_NO_SLOT) {
-    target->joiners = task->next = task->prev = slot;
-    return;
-  }
-  weft__task *first = weft__sched_at(sched, target->joiners);
-  weft__task *last = weft__sched_at(sched, first->prev);
-  task->next = target->joiners;
-  task->prev = first->prev;
-  last->next = first->prev = slot;
-}
-
-static void joiners_remove(weft__sched *sched, weft__task *task)
-{
-  uint32_t slot = weft__sched_slot(sched, task);
-  weft__task *target = weft__sched_at(sched, task->joins);
-  if (task->next == slot) {
-    target->joiners = WEFT_NO_SLOT;
-  } else {
-    weft__sched_at(sched, task->prev)->next = task->next;
-    weft__sched_at(sched, task->next)->prev = task->prev;
-    if (target->joiners == slot) target->joiners = task->next;
-  }
-  task->joins = task->next = task->prev = WEFT_NO_SLOT;
-}
-
 /* --- Waking -------------------------------------------------------------------------------- */
 
 /* Takes the task out of whatever it waits in. */
 static void detach(weft__sched *sched, weft__task *task)
 {
   uint32_t slot = weft__sched_slot(sched, task);
-  if (task->joins != WEFT_NO_SLOT) joiners_remove(sched, task);
+  if (task->joins != WEFT_NO_SLOT) weft__joins_leave(sched, task);
   switch (task->place) {
   case WEFT_PLACE_READY:
     weft__ring_remove(&sched->ready, slot);
@@ -185,7 +157,7 @@ static void detach(weft__sched *sched, weft__task *task)
   task->position = WEFT_HEAP_NOWHERE;
 }
 
-static void make_ready(weft__sched *sched, weft__task *task, weft_status wake)
+void weft__sched_make_ready(weft__sched *sched, weft__task *task, weft_status wake)
 {
   detach(sched, task);
   task->wake = (int8_t)wake;
@@ -240,11 +212,7 @@ void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
 {
   /* An armed wait would go on to be found, and wake whoever has the slot next. */
   WEFT_CHECK(task->alive && !weft__sched_is_armed(task));
-  while (task->joiners != WEFT_NO_SLOT) {
-    weft__task *joiner = weft__sched_at(sched, task->joiners);
-    joiner->joined = (uint8_t)state;
-    make_ready(sched, joiner, WEFT_OK);
-  }
+  weft__joins_tell(sched, task, state);
   task->state = (uint8_t)state;
   task->alive = false;
   sched->active--;
@@ -268,7 +236,7 @@ bool weft__sched_wake(weft__sched *sched, weft__task *task)
   if (task->place == WEFT_PLACE_READY)
     task->state = WEFT_STATE_QUEUED; /* its turn comes where it stands */
   else
-    make_ready(sched, task, WEFT_OK);
+    weft__sched_make_ready(sched, task, WEFT_OK);
   return true;
 }
 
@@ -396,15 +364,12 @@ weft_status weft__sched_arm_sleep(weft__sched *sched, weft__task *task, int64_t 
   return WEFT_OK;
 }
 
-/* Whether `target` waits, through others, for `task`. Each waits for one at most: a walk. */
-static bool closes_ring(const weft__sched *sched, const weft__task *task,
-                        const weft__task *target)
+static void limit_time(weft__sched *sched, weft__task *task, int64_t timeout)
 {
-  while (target->joins != WEFT_NO_SLOT) {
-    target = weft__sched_at(sched, target->joins);
-    if (target == task) return true;
-  }
-  return false;
+  if (timeout < 0) return;
+  task->place = WEFT_PLACE_SIM;
+  weft__heap_add(&sched->sim_heap, weft__sched_slot(sched, task),
+                 deadline_after(task->since, timeout));
 }
 
 weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__task *target,
@@ -412,16 +377,28 @@ weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__tas
 {
   WEFT_ASSERT(target->alive);
   if (target == task) return WEFT_SELF;
-  if (closes_ring(sched, task, target)) return WEFT_RING;
+  if (weft__joins_close_ring(sched, task, target)) return WEFT_RING;
   weft_status status = admit(sched, task);
   if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
   begin_wait(sched, task, false);
-  joiners_add(sched, target, task);
-  if (timeout >= 0) {
-    task->place = WEFT_PLACE_SIM;
-    weft__heap_add(&sched->sim_heap, weft__sched_slot(sched, task),
-                   deadline_after(task->since, timeout));
-  }
+  weft__joins_add(sched, target, task);
+  limit_time(sched, task, timeout);
+  return WEFT_OK;
+}
+
+weft_status weft__sched_arm_several(weft__sched *sched, weft__task *task, weft_watch *watches,
+                                    uint32_t count, uint32_t needed, int64_t timeout,
+                                    bool *done)
+{
+  weft_status status = weft__joins_look_up(sched, task, watches, count, &needed);
+  if (status != WEFT_OK) return status;
+  *done = needed == 0;
+  if (*done) return WEFT_OK;
+  status = admit(sched, task);
+  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
+  begin_wait(sched, task, false);
+  weft__joins_watch(sched, task, watches, count, needed);
+  limit_time(sched, task, timeout);
   return WEFT_OK;
 }
 
@@ -466,7 +443,7 @@ static void wake_due(weft__sched *sched, weft__heap *heap, int64_t now, weft__ri
     weft__task *task = weft__sched_at(sched, ring->items[at & ring->mask]);
     /* A deadline next to a join is its time limit: the target had not ended before it. */
     bool timed_out = task->joins != WEFT_NO_SLOT;
-    if (timed_out) joiners_remove(sched, task);
+    if (timed_out) weft__joins_leave(sched, task);
     task->wake = timed_out ? WEFT_TIMEOUT : WEFT_OK;
     task->state = WEFT_STATE_QUEUED;
     task->place = (uint8_t)place;

@@ -17,6 +17,7 @@
 #include "core/ring.h"
 
 #define WEFT_NO_SLOT UINT32_MAX
+#define WEFT_SEVERAL (UINT32_MAX - 1) /* in place of a slot: not one, several */
 
 /* Where a task is registered to be found again. */
 typedef enum weft__place {
@@ -36,21 +37,23 @@ typedef struct weft__task {
   uint32_t next,
       prev;          /* among the joiners of a task, in the cancel lane, or among free slots */
   uint32_t joiners;  /* the first of those that wait for this task */
-  uint32_t joins;    /* the task that this one waits for */
+  uint32_t joins;    /* the task that this one waits for, or WEFT_SEVERAL */
   uint8_t state;     /* weft_state */
   uint8_t place;     /* weft__place */
   uint8_t raises;    /* cancels delivered so far */
   int8_t wake;       /* weft_status: how the last wait ended */
   bool unstarted;    /* never resumed */
   bool on_real_time; /* the clock of `since` */
-  uint8_t joined;    /* weft_state with which the task it last joined has ended */
   bool alive : 1;
   bool cancel : 1;     /* asked to stop */
   uint8_t shields : 6; /* > 0: a cancel is held back */
+  uint8_t joined : 7;  /* weft_state with which the task it last joined has ended */
+  bool watched : 1;    /* somebody waits for it among several */
   uint32_t resumes;    /* wraps */
 } weft__task;
 
 typedef struct weft__sched weft__sched;
+typedef struct weft__several weft__several; /* sched_joins.h */
 
 typedef struct weft__sched_ops {
   /* The task was cancelled before it was ever resumed. */
@@ -81,6 +84,8 @@ struct weft__sched {
   weft__clock sim, real;
   weft__ring ready, urgent;
   weft__heap sim_heap, real_heap;
+  weft__several *several; /* by slot; memory that nobody touches until it is used */
+  uint64_t ring_searches; /* so far: marks of earlier ones mean nothing */
   uint32_t cancel_first, cancel_last, cancel_count;
   uint32_t cancel_pass_left; /* how many of the lane belong to the pass */
   weft__task *running;
@@ -132,6 +137,9 @@ bool weft__sched_shield(weft__sched *sched, weft__task *task, bool up);
 /* What the task waits for. */
 weft_waiting weft__sched_waiting(const weft__task *task);
 
+/* Takes a task that waits out of all that it waits in and makes it ready, whatever its state. */
+void weft__sched_make_ready(weft__sched *sched, weft__task *task, weft_status wake);
+
 /* True if the task was alive. */
 bool weft__sched_cancel(weft__sched *sched, weft__task *task);
 
@@ -145,6 +153,11 @@ weft_status weft__sched_arm_sleep(weft__sched *sched, weft__task *task, int64_t 
 /* `timeout` < 0 for none. */
 weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__task *target,
                                  int64_t timeout);
+/* Until `needed` (at most `count`) of those watched have ended; `*done` if they have already, then
+   nothing is armed. The watches are in use until the wait is over. */
+weft_status weft__sched_arm_several(weft__sched *sched, weft__task *task, weft_watch *watches,
+                                    uint32_t count, uint32_t needed, int64_t timeout,
+                                    bool *done);
 /* Told again next tick, whatever its count of raises. */
 void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task);
 /* Undoes an arm, the task runs on. */

@@ -3,20 +3,27 @@
 ** sched_walk.c - walks a whole scheduler and tells whether all its parts agree. For specs and for
 ** the hostile build.
 */
-#include "core/sched.h"
+#include "core/sched_joins.h"
+
+static bool joiner_valid(const weft__sched *sched, const weft__task *task)
+{
+  const weft__task *target = weft__sched_at(sched, task->joins);
+  if (!target->alive || target->joiners == WEFT_NO_SLOT) return false;
+  return weft__sched_at(sched, task->next)->prev == weft__sched_slot(sched, task);
+}
 
 static bool task_valid(const weft__sched *sched, const weft__task *task)
 {
-  if (!task->alive) return task->place == WEFT_PLACE_NONE && task->joins == WEFT_NO_SLOT;
+  if (!task->alive)
+    return task->place == WEFT_PLACE_NONE && task->joins == WEFT_NO_SLOT && !task->watched;
   if (task->cancel && task->shields == 0 && task->place != WEFT_PLACE_CANCEL &&
       task->place != WEFT_PLACE_NONE)
     return false;
   if (task->joins != WEFT_NO_SLOT) {
-    const weft__task *target = weft__sched_at(sched, task->joins);
-    if (!target->alive || target->joiners == WEFT_NO_SLOT) return false;
     if (task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_SIM) return false;
-    if (weft__sched_at(sched, task->next)->prev != weft__sched_slot(sched, task)) return false;
+    if (task->joins != WEFT_SEVERAL && !joiner_valid(sched, task)) return false;
   }
+  if (!weft__joins_valid(sched, task)) return false;
   /* Not running and nowhere to be found again: it would sleep for ever. */
   return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT ||
          task == sched->running;

@@ -163,7 +163,7 @@ typedef enum weft_waiting {
   WEFT_WAITING_TICK,    /* the next tick */
   WEFT_WAITING_TIME,    /* sim time */
   WEFT_WAITING_REAL_TIME,
-  WEFT_WAITING_ROUTINE, /* the end of another */
+  WEFT_WAITING_ROUTINE, /* the end of another, or of several */
   WEFT_WAITING_CANCEL,  /* to be told that it was cancelled */
 } weft_waiting;
 
@@ -379,17 +379,42 @@ weft_status weft_next_tick(void);
 weft_status weft_join(weft_handle handle, int64_t timeout);
 
 /*
+** For a wait for several routines: one of these for each, in the caller's memory, zeroed but for
+** `handle`. It must stay where it is until the wait is over; a stack that parks compactly does not.
+** `state` tells how the routine has ended, and is below WEFT_STATE_COMPLETED while it has not. What
+** the caller knows to have ended may be handed in with its state, and is then not looked for.
+*/
+typedef struct weft_watch {
+  weft_handle handle;      /* of one routine; twice the same is fine */
+  weft_state state;        /* WEFT_STATE_EXPIRED if nobody knows any more how it ended */
+  uint32_t waiter, target; /* the rest is the library's */
+  struct weft_watch *next, *prev;
+} weft_watch;
+
+/* Waits until `needed` of the `count` routines have ended: 1 for any of them, `count` for all.
+   WEFT_OK, and each watch tells whether its routine has; WEFT_TIMEOUT; WEFT_SELF; WEFT_RING if fewer
+   than needed could end before the caller; WEFT_INVALID if more are needed than there are; and what
+   `weft_wait` answers. The others are let go of at once: who ends later has not been waited for.
+   Those that join a routine are woken before those that wait for several, each kind in the order of
+   arming. `timeout` as for `weft_join`. */
+weft_status weft_join_any(weft_watch *watches, uint32_t count, uint32_t needed,
+                          int64_t timeout);
+
+/*
 ** Arms a wait without leaving: the compact half of the calls above, for the running routine.
 ** WEFT_OK: armed; now return WEFT_PARKED or call `weft_park`. WEFT_CANCELLED: not armed, unwind.
 ** WEFT_FORCED: not armed; it swallowed WEFT_MAX_SWALLOWED cancels: end it if you can (its cleanups
 ** count anew), or call `weft_arm_next_tick_forced` to be told again next tick. The rest as for the pinned calls;
-** `weft_arm_join` answers WEFT_OK with `*done` true, and arms nothing, if it has ended already.
+** `weft_arm_join` answers WEFT_OK with `*done` true, and arms nothing, if it has ended already;
+** so does `weft_arm_any` if enough have.
 */
 weft_status weft_arm_wait(weft_world *world, weft_routine *self, int64_t ns);
 weft_status weft_arm_wait_unscaled(weft_world *world, weft_routine *self, int64_t ns);
 weft_status weft_arm_next_tick(weft_world *world, weft_routine *self);
 weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle handle,
                           int64_t timeout, bool *done);
+weft_status weft_arm_any(weft_world *world, weft_routine *self, weft_watch *watches,
+                         uint32_t count, uint32_t needed, int64_t timeout, bool *done);
 weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self);
 
 /* Leaves with an armed wait, keeping the stack; answers as `weft_woken`, or why it could not

@@ -31,7 +31,8 @@ enum {
   STORE_BODY,      /* compat.h: what stands under a routine's function on its coroutine */
   STORE_HANDLER,
   STORE_DONOR, /* threads.c: keeps the donor alive */
-  STORE_TOP = STORE_DONOR
+  STORE_SETS, /* by slot + 1, what it waits for by any or all (watches.c); nil before first use */
+  STORE_TOP = STORE_SETS
 };
 
 /* Cells for Lua values, linked in chains by C; 0 is no cell. */
@@ -195,6 +196,17 @@ void waits_open(lua_State *L);
 
 /* --- loops.c --- */
 void loops_open(lua_State *L);
+
+/* --- watches.c --- */
+/* What a routine waits for by any or all; it stands at 1 of the stack. */
+typedef struct watch_set watch_set;
+void watches_new(lua_State *L, bool all); /* list -> set */
+const char *watches_name(lua_State *L);   /* of the function that it was given to */
+weft_status watches_arm(lua_State *L, realm *R, weft_routine *self, bool *done);
+weft_status watches_arm_set(realm *R, weft_routine *self, void *set, bool *done);
+void watches_keep(realm *R, const weft_routine *self);   /* set on the store -> */
+void watches_forget(realm *R, const weft_routine *self); /* the wait is over */
+int watches_push_answer(lua_State *L);                   /* what any or all returns */
 
 /* --- handle.c --- */
 void handle_open(lua_State *L); /* -> metatable */

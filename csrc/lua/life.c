@@ -47,6 +47,7 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   }
   lua_pop(L, 1);
   lua_pushnil(store); /* donor */
+  lua_pushnil(store); /* sets */
   return store;
 }
 
@@ -184,6 +185,8 @@ int life_configure(lua_State *L)
   set_donor(L, R, donor);
   to_store(L, R->store);
   lua_replace(R->store, STORE_HANDLES);
+  lua_pushnil(R->store);
+  lua_replace(R->store, STORE_SETS);
   return 0;
 }
 

@@ -339,6 +339,7 @@ static RARE weft_status came_back(realm *R, weft_routine *self, record *rec, int
   bool gone =
       status == LUA_ERRRUN && (nresults < 0 || (COMPAT_CAN_CLOSE && lua_status(co) == LUA_OK));
   if (gone) {
+    watches_forget(R, self);
     fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
     threads_give(R, rec, false);
     status = LUA_OK;

@@ -10,7 +10,7 @@
 
 #include "lua/binding.h"
 
-enum kind { KIND_SLEEP, KIND_JOIN };
+enum kind { KIND_SLEEP, KIND_JOIN, KIND_SEVERAL };
 
 /* Native stack that a pinned wait leaves to what comes after it: where Lua has no limit of C calls of
    its own, a recursion that waits ends in an error and not in the guard. */
@@ -72,19 +72,21 @@ static realm *realm_of(const weft_routine *self)
   return weft_routine_arg(self);
 }
 
-static RARE int end_other_wait(lua_State *L, const weft_routine *self)
+static RARE int end_other_wait(lua_State *L, const weft_routine *self, enum kind kind)
 {
   weft_status woken = weft_woken(self);
+  if (kind == KIND_SEVERAL) watches_forget(realm_of(self), self);
   if (woken == WEFT_CANCELLED) return raise_cancelled(L, realm_of(self));
   if (COMPAT_TOKENS) return push_token(L, realm_of(self), self, woken);
   if (woken == WEFT_TIMEOUT) return refuse(L, "timeout");
+  if (kind == KIND_SEVERAL) return watches_push_answer(L);
   return handle_push_result(L, 1, lua_touserdata(L, 1), weft_joined(self));
 }
 
 static inline int end_wait(lua_State *L, const weft_routine *self, enum kind kind)
 {
   bool plain = !COMPAT_TOKENS && kind == KIND_SLEEP && weft_woken(self) == WEFT_OK;
-  return plain ? push_seconds(L, realm_of(self), self) : end_other_wait(L, self);
+  return plain ? push_seconds(L, realm_of(self), self) : end_other_wait(L, self, kind);
 }
 
 /* The running routine, if it is a Lua routine and `L` the coroutine it runs on, else NULL. A
@@ -265,10 +267,61 @@ static int api_join(lua_State *L)
   return leave(L, self, compact, armed, KIND_JOIN, "routine.join");
 }
 
+/* --- Several ------------------------------------------------------------------------------- */
+
+/* Waits for the set at 1. */
+static int wait_for_set(lua_State *L)
+{
+  bool compact, done = false;
+  const char *who = watches_name(L);
+  weft_routine *self = find_waiter(L, &compact, who);
+  weft_status armed = watches_arm(L, realm_of(self), self, &done);
+  if (!done) return leave(L, self, compact, armed, KIND_SEVERAL, who);
+  if (!COMPAT_TOKENS) return watches_push_answer(L);
+  lua_pushlightuserdata(L, WAKE_TOKEN(binding_universe(L)));
+  lua_pushnumber(L, 0);
+  return 2;
+}
+
+static int api_any(lua_State *L)
+{
+  watches_new(L, false);
+  return wait_for_set(L);
+}
+
+static int api_all(lua_State *L)
+{
+  watches_new(L, true);
+  return wait_for_set(L);
+}
+
+/* For waits.lua: list, whether all -> set */
+static int api_set(lua_State *L)
+{
+  watches_new(L, lua_toboolean(L, 2));
+  return 1;
+}
+
+/* For waits.lua: the wait of the running routine is over, its set is needed by nobody else. */
+static int api_forget(lua_State *L)
+{
+  const weft_routine *self = weft_self();
+  (void)L;
+  if (self && weft_routine_body(self) == routine_body) watches_forget(realm_of(self), self);
+  return 0;
+}
+
+/* For waits.lua: set -> what any or all returns */
+static int api_answer(lua_State *L)
+{
+  api_forget(L);
+  return watches_push_answer(L);
+}
+
 /* --- Asking by a yield --------------------------------------------------------------------- */
 
 /* What waits.lua yields where nothing was armed: the token, one of these, and the arguments. */
-enum { ASK_NEXT_TICK, ASK_WAIT, ASK_WAIT_UNSCALED, ASK_JOIN };
+enum { ASK_NEXT_TICK, ASK_WAIT, ASK_WAIT_UNSCALED, ASK_JOIN, ASK_SEVERAL };
 
 static weft_status arm_asked(realm *R, weft_routine *self, lua_State *co, bool *done)
 {
@@ -283,6 +336,13 @@ static weft_status arm_asked(realm *R, weft_routine *self, lua_State *co, bool *
     bool limited = lua_isnumber(co, 4);
     int64_t timeout = limited ? (int64_t)llrint(lua_tonumber(co, 4) * 1e9) : -1;
     return weft_arm_join(R->world, self, h->id, timeout, done);
+  }
+  case ASK_SEVERAL: {
+    void *set = lua_touserdata(co, 3);
+    lua_settop(co, 3);
+    lua_xmove(co, R->store, 1);
+    watches_keep(R, self);
+    return watches_arm_set(R, self, set, done);
   }
   default:
     return weft_arm_next_tick(R->world, self);
@@ -343,7 +403,14 @@ static const luaL_Reg functions[] = {{"wait", api_wait},
                                      {"nextTick", api_next_tick},
                                      {"join", api_join},
                                      {NULL, NULL}};
-static const luaL_Reg halves[] = {{"result", api_result}, {"hooked", api_hooked}, {NULL, NULL}};
+static const luaL_Reg wholes[] = {{"any", api_any}, {"all", api_all}, {NULL, NULL}};
+static const luaL_Reg halves[] = {{"result", api_result},
+                                  {"hooked", api_hooked},
+                                  {"set", api_set},
+                                  {"waitForSet", wait_for_set},
+                                  {"answer", api_answer},
+                                  {"forget", api_forget},
+                                  {NULL, NULL}};
 
 /* Module table on top. Where waits end in Lua, the module has their C halves and the token, and
    the Lua layer makes the functions; elsewhere they are whole. */
@@ -370,6 +437,7 @@ void waits_open(lua_State *L)
     lua_setfield(L, -2, "raise");
     lua_setfield(L, -2, "halves");
   } else {
+    binding_functions(L, wholes);
     lua_pop(L, 1);
   }
 }

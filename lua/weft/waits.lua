@@ -16,6 +16,8 @@ return function(halves)
   local raise, result = halves.raise, halves.result
   local armWait, armUnscaled = halves.wait, halves.waitUnscaled
   local armNext, armJoin = halves.nextTick, halves.join
+  local makeSet, armSet = halves.set, halves.waitForSet
+  local answer, forget = halves.answer, halves.forget
 
   local function foreign()
     local token, given
@@ -57,6 +59,24 @@ return function(halves)
     if given == true then return nil, "expired" end
     if given then return result(handle) end
     raise()
+  end
+
+  local function waitForSet(set)
+    local token, given = armSet(set)
+    if token == ASK then token, given = yield(TOKEN, 4, set) end
+    if token ~= TOKEN then given = foreign() end
+    if given then return answer(set) end
+    forget()
+    if given == false then return nil, "timeout" end
+    raise()
+  end
+
+  function waits.any(list)
+    return waitForSet(makeSet(list, false))
+  end
+
+  function waits.all(list)
+    return waitForSet(makeSet(list, true))
   end
 
   local function passCancelled(ok, ...)

@@ -108,6 +108,22 @@ scenario("joins", function(_, routine, world)
   end
 end)
 
+scenario("waits for several", function(_, routine, world)
+  return function()
+    local list, first, every = {}, nil, nil
+    for i = 1, 2 do
+      list[i] = world:start(function() routine.wait(i) return i, i end)
+      if not list[i] then return "told" end
+    end
+    local one = world:start(function() first = { routine.any(list) } end)
+    local two = world:start(function() every = routine.all(list) end)
+    if not (one and two) then return "told" end
+    for _ = 1, 5 do world:tick(1) end
+    if list[1]:status() == "failed" or list[2]:status() == "failed" then return "told" end
+    return first and first[3] == 1 and every and every[2][3] == 2 and "complete"
+  end
+end)
+
 scenario("errors", function(_, routine, world)
   return function()
     local one = world:start(function() error "a string" end)

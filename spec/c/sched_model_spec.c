@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sched_model_spec.c - random programs of starts, waits, joins, wakes, cancels and pauses, run by
-** the scheduler and by its model step by step. Bodies are made up here, so no stack is switched.
+** sched_model_spec.c - random programs of starts, waits, joins of one and of several, wakes, cancels
+** and pauses, run by the scheduler and by its model step by step. Bodies are made up here, so no
+** stack is switched.
 */
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 static weft__sched sched;
 static sched_model model;
 static weft_handle handles[MODEL_TASKS];
+static weft_watch watches[MODEL_TASKS][MODEL_WATCHES];
 static unit_random dice;
 static uint64_t dropped;
 static char trouble[200];
@@ -69,6 +71,16 @@ static const char *compare_task(uint32_t id)
   return NULL;
 }
 
+/* What it last waited for, if that was several: the same have ended in the same way. */
+static const char *compare_watches(uint32_t id)
+{
+  const model_task *it = &model.tasks[id];
+  const weft__task *task = weft__sched_find(&sched, handles[id]);
+  EXPECT(!task || !it->alive || (task->joins == WEFT_SEVERAL) == (it->target == MODEL_SEVERAL));
+  for (uint32_t i = 0; i < it->watches; i++) EXPECT(watches[id][i].state == it->ended[i]);
+  return NULL;
+}
+
 static const char *compare(void)
 {
   EXPECT(weft__sched_valid(&sched));
@@ -80,7 +92,10 @@ static const char *compare(void)
   EXPECT(sched.counts.rejected == model.rejected);
   EXPECT(dropped == model.dropped);
   uint32_t first = model.count > 60 ? model.count - 60 : 0;
-  for (uint32_t id = first; id < model.count; id++) TRY(compare_task(id));
+  for (uint32_t id = first; id < model.count; id++) {
+    TRY(compare_task(id));
+    TRY(compare_watches(id));
+  }
   return NULL;
 }
 
@@ -136,11 +151,36 @@ static int64_t some_time(void)
   return ns < 0 ? 0 : ns;
 }
 
-static const char *arm(weft__task *self, weft_status *answer)
+/* Any, all, or some of a few tasks, dead ones and doubles among them. */
+static const char *arm_several(weft__task *self, weft_status *answer, bool *done)
+{
+  uint32_t ids[MODEL_WATCHES], count = unit_random_below(&dice, MODEL_WATCHES + 1);
+  weft_watch *mine = watches[model.running];
+  memset(mine, 0, sizeof watches[0]);
+  for (uint32_t i = 0; i < count; i++) {
+    ids[i] = any_task();
+    if (ids[i] == model.running && unit_random_chance(&dice, 80)) ids[i] = any_task();
+    mine[i].handle = handles[ids[i]];
+  }
+  uint32_t needed = unit_random_chance(&dice, 40)   ? count
+                    : unit_random_chance(&dice, 60) ? count > 0
+                                                    : unit_random_below(&dice, count + 1);
+  int64_t timeout = unit_random_chance(&dice, 50) ? -1 : some_time();
+  bool expected = false;
+  *answer = weft__sched_arm_several(&sched, self, mine, count, needed, timeout, done);
+  EXPECT(*answer == model_several(&model, ids, count, needed, timeout, &expected));
+  EXPECT(*done == expected);
+  if (*answer == WEFT_SELF) model.tasks[model.running].watches = 0;
+  return NULL;
+}
+
+static const char *arm(weft__task *self, weft_status *answer, bool *done)
 {
   uint32_t choice = unit_random_below(&dice, 100), id = any_task();
   weft__task *target = weft__sched_find(&sched, handles[id]);
-  if (choice < 30) {
+  *done = false;
+  if (choice < 20) return arm_several(self, answer, done);
+  if (choice < 40) {
     *answer = weft__sched_arm_next(&sched, self);
     EXPECT(*answer == model_next(&model));
   } else if (choice < 75 || !target || !target->alive) {
@@ -197,8 +237,10 @@ static const char *run_body(weft__task *self)
   while (unit_random_chance(&dice, 25)) TRY(act());
   for (bool over = false; !over;) {
     weft_status answer;
+    bool done;
     if (unit_random_chance(&dice, 12)) return finish(self, ends[unit_random_below(&dice, 3)]);
-    TRY(arm(self, &answer));
+    TRY(arm(self, &answer, &done));
+    if (done) continue;
     if (answer == WEFT_OK) {
       bool back;
       TRY(act_while_armed(self, &back));

@@ -116,6 +116,33 @@ static uint32_t first_joiner(const sched_model *model, uint32_t target)
   return MODEL_NONE;
 }
 
+static uint32_t ended_count(const model_task *it)
+{
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < it->watches; i++) count += it->ended[i] >= WEFT_STATE_COMPLETED;
+  return count;
+}
+
+/* Tells whoever waits for several, `target` among them; each entry of its own, and no more of them
+   once it has enough. */
+static void tell_watchers(sched_model *model, uint32_t target, weft_state state)
+{
+  for (uint32_t i = 0; i < model->joiners.count;) {
+    uint32_t task = model->joiners.items[i];
+    model_task *it = &model->tasks[task];
+    bool enough = false;
+    for (uint32_t w = 0; it->target == MODEL_SEVERAL && w < it->watches && !enough; w++) {
+      if (it->watched[w] != target) continue;
+      it->ended[w] = state;
+      enough = ended_count(it) >= it->needed;
+    }
+    if (enough)
+      make_ready(model, task); /* and out of the list */
+    else
+      i++;
+  }
+}
+
 void model_finish(sched_model *model, uint32_t task, weft_state state)
 {
   uint32_t joiner;
@@ -123,6 +150,7 @@ void model_finish(sched_model *model, uint32_t task, weft_state state)
     model->tasks[joiner].joined = state;
     make_ready(model, joiner);
   }
+  tell_watchers(model, task, state);
   model_task *it = &model->tasks[task];
   it->state = state;
   it->alive = false;
@@ -240,15 +268,80 @@ weft_status model_sleep(sched_model *model, int64_t ns, bool real)
   return WEFT_OK;
 }
 
+/* Who waits for whom, gone over again and again until nobody new is found to be stuck. */
+typedef struct stuck {
+  bool is[MODEL_TASKS];
+} stuck;
+
+static bool cannot_end(const stuck *s, const model_task *it)
+{
+  uint32_t may = 0;
+  if (it->target == MODEL_NONE) return false;
+  if (it->target != MODEL_SEVERAL) return s->is[it->target];
+  for (uint32_t i = 0; i < it->watches; i++)
+    may += it->ended[i] >= WEFT_STATE_COMPLETED || !s->is[it->watched[i]];
+  return may < it->needed;
+}
+
+/* Those that cannot end before the running task does. */
+static void find_stuck(const sched_model *model, stuck *s)
+{
+  memset(s, 0, sizeof *s);
+  s->is[model->running] = true;
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t i = 0; i < model->joiners.count; i++) {
+      uint32_t task = model->joiners.items[i];
+      if (s->is[task] || !cannot_end(s, &model->tasks[task])) continue;
+      s->is[task] = more = true;
+    }
+  }
+}
+
 weft_status model_join(sched_model *model, uint32_t target, int64_t timeout)
 {
   weft_status answer;
+  stuck s;
   if (target == model->running) return WEFT_SELF;
-  for (uint32_t at = target; at != MODEL_NONE; at = model->tasks[at].target)
-    if (at == model->running) return WEFT_RING;
+  find_stuck(model, &s);
+  if (s.is[target]) return WEFT_RING;
   if (!admit(model, &answer)) return answer;
   begin_wait(model, false);
   model->tasks[model->running].target = target;
+  list_push(&model->joiners, model->running);
+  if (timeout >= 0) set_deadline(model, model->sim_now, timeout, MODEL_SIM);
+  return WEFT_OK;
+}
+
+static weft_state end_of(const sched_model *model, uint32_t task)
+{
+  if (model_expired(model, task)) return WEFT_STATE_EXPIRED;
+  return model->tasks[task].alive ? WEFT_STATE_QUEUED : model->tasks[task].state;
+}
+
+weft_status model_several(sched_model *model, const uint32_t *ids, uint32_t count,
+                          uint32_t needed, int64_t timeout, bool *done)
+{
+  model_task *it = &model->tasks[model->running];
+  weft_status answer;
+  stuck s;
+  it->watches = count;
+  it->needed = needed;
+  for (uint32_t i = 0; i < count; i++) {
+    if (ids[i] == model->running) return WEFT_SELF;
+    it->watched[i] = ids[i];
+    it->ended[i] = end_of(model, ids[i]);
+  }
+  *done = ended_count(it) >= needed;
+  if (*done) return WEFT_OK;
+  find_stuck(model, &s);
+  it->target = MODEL_SEVERAL;
+  bool ring = cannot_end(&s, it);
+  it->target = MODEL_NONE;
+  if (ring) return WEFT_RING;
+  if (!admit(model, &answer)) return answer;
+  begin_wait(model, false);
+  it->target = MODEL_SEVERAL;
   list_push(&model->joiners, model->running);
   if (timeout >= 0) set_deadline(model, model->sim_now, timeout, MODEL_SIM);
   return WEFT_OK;

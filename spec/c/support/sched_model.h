@@ -11,6 +11,8 @@
 
 #define MODEL_TASKS 2048 /* started in the life of a model */
 #define MODEL_NONE UINT32_MAX
+#define MODEL_SEVERAL (UINT32_MAX - 1)
+#define MODEL_WATCHES 6 /* waited for at once */
 
 typedef enum model_where {
   MODEL_NOWHERE,
@@ -29,7 +31,10 @@ typedef struct model_task {
   uint64_t armed; /* when, among all arms */
   int64_t since;
   bool on_real_time;
-  uint32_t target; /* the task it joins, or MODEL_NONE */
+  uint32_t target; /* the task it joins, MODEL_NONE, or MODEL_SEVERAL: those below */
+  uint32_t watched[MODEL_WATCHES];
+  weft_state ended[MODEL_WATCHES]; /* how they have; QUEUED while they have not */
+  uint32_t watches, needed;
   bool alive, entered, cancel;
   uint32_t raises;
   weft_state joined; /* how the task that it joined has ended */
@@ -48,7 +53,7 @@ typedef struct sched_model {
   uint32_t capacity, active, used, generation_end;
   uint32_t generations[64]; /* by slot */
   model_list ready, urgent, cancelled, free_slots;
-  model_list joiners; /* everybody who joins anybody, in joining order */
+  model_list joiners; /* everybody who joins anybody or several, in the order of arming */
   int64_t sim_now, real_now;
   uint64_t arms;
   uint32_t budget, budget_left;
@@ -70,6 +75,9 @@ void model_finish(sched_model *model, uint32_t task, weft_state state);
 weft_status model_next(sched_model *model);
 weft_status model_sleep(sched_model *model, int64_t ns, bool real);
 weft_status model_join(sched_model *model, uint32_t target, int64_t timeout);
+/* `*done`: enough of them have ended, nothing was armed. */
+weft_status model_several(sched_model *model, const uint32_t *ids, uint32_t count,
+                          uint32_t needed, int64_t timeout, bool *done);
 void model_arm_cancelled(sched_model *model);
 void model_disarm(sched_model *model);
 

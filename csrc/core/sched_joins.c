@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** sched_joins.c - joiners, watches and rings, as sched_joins.h tells.
+**
+** Who joins one task stands in a ring of slots through `next` and `prev`. Who waits for several
+** brings a node for each, which stands in a ring of the task it is on; so waiting allocates nothing.
+*/
+#include "core/sched_joins.h"
+
+/* --- Joiners ------------------------------------------------------------------------------- */
+
+void weft__joins_add(weft__sched *sched, weft__task *target, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  task->joins = weft__sched_slot(sched, target);
+  if (target->joiners == WEFT_NO_SLOT) {
+    target->joiners = task->next = task->prev = slot;
+    return;
+  }
+  weft__task *first = weft__sched_at(sched, target->joiners);
+  weft__task *last = weft__sched_at(sched, first->prev);
+  task->next = target->joiners;
+  task->prev = first->prev;
+  last->next = first->prev = slot;
+}
+
+static void leave_one(weft__sched *sched, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  weft__task *target = weft__sched_at(sched, task->joins);
+  if (task->next == slot) {
+    target->joiners = WEFT_NO_SLOT;
+  } else {
+    weft__sched_at(sched, task->prev)->next = task->next;
+    weft__sched_at(sched, task->next)->prev = task->prev;
+    if (target->joiners == slot) target->joiners = task->next;
+  }
+  task->next = task->prev = WEFT_NO_SLOT;
+}
+
+/* --- Watches ------------------------------------------------------------------------------- */
+
+static void link_watch(weft__sched *sched, weft_watch *watch)
+{
+  weft__several *target = weft__several_of(sched, watch->target);
+  weft_watch *first = target->watchers;
+  if (!first) {
+    target->watchers = watch->next = watch->prev = watch;
+    weft__sched_at(sched, watch->target)->watched = true;
+    return;
+  }
+  watch->next = first;
+  watch->prev = first->prev;
+  first->prev->next = watch;
+  first->prev = watch;
+}
+
+static void unlink_watch(weft__sched *sched, weft_watch *watch)
+{
+  weft__several *target = weft__several_of(sched, watch->target);
+  if (watch->next == watch) {
+    target->watchers = NULL;
+    weft__sched_at(sched, watch->target)->watched = false;
+  } else {
+    watch->prev->next = watch->next;
+    watch->next->prev = watch->prev;
+    if (target->watchers == watch) target->watchers = watch->next;
+  }
+  watch->next = watch->prev = NULL;
+  watch->target = WEFT_NO_SLOT;
+  weft__several_of(sched, watch->waiter)->linked--;
+}
+
+static void leave_several(weft__sched *sched, const weft__task *task)
+{
+  const weft__several *wait = weft__several_of(sched, weft__sched_slot(sched, task));
+  for (uint32_t i = 0; wait->linked > 0; i++) {
+    WEFT_ASSERT(i < wait->count);
+    if (wait->watches[i].target != WEFT_NO_SLOT) unlink_watch(sched, &wait->watches[i]);
+  }
+}
+
+void weft__joins_watch(weft__sched *sched, weft__task *task, weft_watch *watches,
+                       uint32_t count, uint32_t needed)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  weft__several *wait = weft__several_of(sched, slot);
+  wait->watches = watches;
+  wait->count = count;
+  wait->linked = 0;
+  wait->left = needed;
+  task->joins = WEFT_SEVERAL;
+  for (uint32_t i = 0; i < count; i++) {
+    watches[i].waiter = slot;
+    if (watches[i].target == WEFT_NO_SLOT) continue;
+    wait->linked++;
+    link_watch(sched, &watches[i]);
+  }
+  WEFT_ASSERT(needed > 0 && needed <= wait->linked);
+}
+
+/* --- Both ---------------------------------------------------------------------------------- */
+
+void weft__joins_leave(weft__sched *sched, weft__task *task)
+{
+  if (task->joins == WEFT_SEVERAL)
+    leave_several(sched, task);
+  else
+    leave_one(sched, task);
+  task->joins = WEFT_NO_SLOT;
+}
+
+void weft__joins_tell(weft__sched *sched, weft__task *task, weft_state state)
+{
+  while (task->joiners != WEFT_NO_SLOT) {
+    weft__task *joiner = weft__sched_at(sched, task->joiners);
+    joiner->joined = (uint8_t)state;
+    weft__sched_make_ready(sched, joiner, WEFT_OK);
+  }
+  while (task->watched) {
+    weft_watch *watch = weft__several_of(sched, weft__sched_slot(sched, task))->watchers;
+    weft__several *wait = weft__several_of(sched, watch->waiter);
+    unlink_watch(sched, watch);
+    watch->state = state;
+    if (--wait->left == 0)
+      weft__sched_make_ready(sched, weft__sched_at(sched, watch->waiter), WEFT_OK);
+  }
+}
+
+/* --- Rings --------------------------------------------------------------------------------- */
+
+static bool is_waited_for(const weft__task *task)
+{
+  return task->joiners != WEFT_NO_SLOT || task->watched;
+}
+
+/* The end of the list of those that the running search has found. */
+typedef struct search {
+  weft__sched *sched;
+  uint32_t last;
+} search;
+
+static bool is_stuck(const weft__sched *sched, uint32_t slot)
+{
+  return weft__several_of(sched, slot)->stuck == sched->ring_searches;
+}
+
+static void found_stuck(search *s, uint32_t slot)
+{
+  weft__several *it = weft__several_of(s->sched, slot);
+  if (is_stuck(s->sched, slot)) return;
+  it->stuck = s->sched->ring_searches;
+  it->next_stuck = WEFT_NO_SLOT;
+  if (s->last != WEFT_NO_SLOT) weft__several_of(s->sched, s->last)->next_stuck = slot;
+  s->last = slot;
+}
+
+static void found_joiners(search *s, const weft__task *task)
+{
+  uint32_t first = task->joiners, slot = first;
+  if (first == WEFT_NO_SLOT) return;
+  do {
+    found_stuck(s, slot);
+    slot = weft__sched_at(s->sched, slot)->next;
+  } while (slot != first);
+}
+
+/* Who waits for several is stuck once too few of them are left that are not. */
+static void found_watchers(search *s, const weft__task *task)
+{
+  if (!task->watched) return;
+  const weft_watch *first =
+      weft__several_of(s->sched, weft__sched_slot(s->sched, task))->watchers;
+  const weft_watch *watch = first;
+  do {
+    weft__several *wait = weft__several_of(s->sched, watch->waiter);
+    if (wait->counted != s->sched->ring_searches) wait->seen = 0;
+    wait->counted = s->sched->ring_searches;
+    wait->seen++;
+    if (wait->linked - wait->seen < wait->left) found_stuck(s, watch->waiter);
+    watch = watch->next;
+  } while (watch != first);
+}
+
+/* Marks whoever cannot end before `task` does, itself included: from it backwards, so that a task
+   nobody waits for costs nothing. No recursion, no memory: chains may be as long as the world. */
+static void find_stuck(weft__sched *sched, const weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  search s = {sched, WEFT_NO_SLOT};
+  sched->ring_searches++;
+  found_stuck(&s, slot);
+  for (; slot != WEFT_NO_SLOT; slot = weft__several_of(sched, slot)->next_stuck) {
+    found_joiners(&s, weft__sched_at(sched, slot));
+    found_watchers(&s, weft__sched_at(sched, slot));
+  }
+}
+
+bool weft__joins_close_ring(weft__sched *sched, const weft__task *task,
+                            const weft__task *target)
+{
+  if (!is_waited_for(task)) return false;
+  while (target != task) {
+    uint32_t next = target->joins;
+    if (next == WEFT_NO_SLOT) return false;
+    if (next == WEFT_SEVERAL) {
+      find_stuck(sched, task);
+      return is_stuck(sched, weft__sched_slot(sched, target));
+    }
+    target = weft__sched_at(sched, next);
+  }
+  return true;
+}
+
+/* Finds the task of a watch; true if it lives. */
+static bool look_up(weft__sched *sched, weft_watch *watch)
+{
+  watch->target = WEFT_NO_SLOT;
+  if (watch->state >= WEFT_STATE_COMPLETED) return false;
+  const weft__task *target = weft__sched_find(sched, watch->handle);
+  if (!target || !target->alive) {
+    watch->state = target ? (weft_state)target->state : WEFT_STATE_EXPIRED;
+    return false;
+  }
+  watch->target = weft__sched_slot(sched, target);
+  return true;
+}
+
+weft_status weft__joins_look_up(weft__sched *sched, const weft__task *task, weft_watch *watches,
+                                uint32_t count, uint32_t *needed)
+{
+  uint32_t live = 0, free = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!look_up(sched, &watches[i])) continue;
+    if (watches[i].target == weft__sched_slot(sched, task)) return WEFT_SELF;
+    live++;
+  }
+  *needed = *needed > count - live ? *needed - (count - live) : 0;
+  if (*needed == 0 || !is_waited_for(task)) return WEFT_OK;
+  find_stuck(sched, task);
+  for (uint32_t i = 0; i < count; i++)
+    free += watches[i].target != WEFT_NO_SLOT && !is_stuck(sched, watches[i].target);
+  return free < *needed ? WEFT_RING : WEFT_OK;
+}
+
+/* --- Walking ------------------------------------------------------------------------------- */
+
+static bool wait_valid(const weft__sched *sched, const weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task), linked = 0;
+  const weft__several *wait = weft__several_of(sched, slot);
+  for (uint32_t i = 0; i < wait->count; i++) {
+    const weft_watch *watch = &wait->watches[i];
+    if (watch->waiter != slot) return false;
+    if (watch->target == WEFT_NO_SLOT) continue;
+    if (!weft__sched_at(sched, watch->target)->watched) return false;
+    linked++;
+  }
+  return linked == wait->linked && wait->left > 0 && wait->left <= linked;
+}
+
+static bool watchers_valid(const weft__sched *sched, const weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  const weft_watch *first = weft__several_of(sched, slot)->watchers, *watch = first;
+  if (!task->alive || !first) return false;
+  do {
+    if (watch->target != slot || watch->next->prev != watch) return false;
+    const weft__task *waiter = weft__sched_at(sched, watch->waiter);
+    if (!waiter->alive || waiter->joins != WEFT_SEVERAL) return false;
+    watch = watch->next;
+  } while (watch != first);
+  return true;
+}
+
+bool weft__joins_valid(const weft__sched *sched, const weft__task *task)
+{
+  if (task->joins == WEFT_SEVERAL && !wait_valid(sched, task)) return false;
+  return !task->watched || watchers_valid(sched, task);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** sched_joins.h - who waits for whose end: the joiners of a task, those that watch several tasks at
+** once, and the rings that either could close. A part of the scheduler, called by sched.c alone.
+*/
+#ifndef WEFT_SCHED_JOINS_H
+#define WEFT_SCHED_JOINS_H
+
+#include "core/sched.h"
+
+/* What a slot needs to wait for several and to be watched; read only where its task says so. */
+struct weft__several {
+  weft_watch *watches;  /* those of its wait, in the caller's memory */
+  weft_watch *watchers; /* the first of those that are on this task: a ring */
+  uint32_t count;       /* watches of its wait */
+  uint32_t linked;      /* of those, how many are on a task that lives */
+  uint32_t left;        /* how many of those have yet to end */
+  uint32_t seen;        /* in the search `counted`: watches on tasks that are stuck */
+  uint64_t counted;     /* the last search for a ring that came by */
+  uint64_t stuck;       /* the last one in which the task could not end */
+  uint32_t next_stuck;  /* the next one that search found, or WEFT_NO_SLOT */
+};
+
+static inline weft__several *weft__several_of(const weft__sched *sched, uint32_t slot)
+{
+  return sched->several + slot;
+}
+
+/* `task` joins `target`, behind those that do already. */
+void weft__joins_add(weft__sched *sched, weft__task *target, weft__task *task);
+/* It waits for the end of nobody any more. */
+void weft__joins_leave(weft__sched *sched, weft__task *task);
+/* The task ends: wakes who joins it, then who watches it, each in the order of arming. */
+void weft__joins_tell(weft__sched *sched, weft__task *task, weft_state state);
+
+/* Whether `target` cannot end before `task` does. */
+bool weft__joins_close_ring(weft__sched *sched, const weft__task *task,
+                            const weft__task *target);
+
+/* Looks the watches up and takes those that have ended off `*needed`. WEFT_SELF, WEFT_RING. */
+weft_status weft__joins_look_up(weft__sched *sched, const weft__task *task, weft_watch *watches,
+                                uint32_t count, uint32_t *needed);
+/* Watches what was looked up, until `needed` of it has ended. */
+void weft__joins_watch(weft__sched *sched, weft__task *task, weft_watch *watches,
+                       uint32_t count, uint32_t needed);
+
+/* For the walker: the wait of a task that waits for several, and the ring of its own watchers. */
+bool weft__joins_valid(const weft__sched *sched, const weft__task *task);
+
+#endif
