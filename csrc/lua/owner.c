@@ -188,11 +188,18 @@ void owner_ended(void *host, weft_owner id, void *data)
   queue(host, (uint32_t)(uintptr_t)data);
 }
 
+typedef struct end_call {
+  realm *realm;
+  bool taken;
+} end_call;
+
 static int call_first(lua_State *L, void *context)
 {
-  realm *R = context;
+  end_call *call = context;
+  realm *R = call->realm;
   world_push(L, R); /* it stays as long as this runs */
   R->ended_first = values_take(R, L, R->ended_first);
+  call->taken = true;
   systems_call(L, R, 0);
   return 0;
 }
@@ -203,9 +210,13 @@ void owner_tell(lua_State *from, realm *R)
   universe *U = R->universe;
   realm *outer = U->current;
   U->current = R;
-  while (R->ended_first)
-    if (binding_protect_from(from, R, call_first, R, 0, 0) != LUA_OK)
-      report_failure(R, U->helper);
+  while (R->ended_first) {
+    end_call call = {.realm = R};
+    if (binding_protect_from(from, R, call_first, &call, 0, 0) == LUA_OK) continue;
+    report_failure(R, U->helper);
+    /* Without memory even for the call it is told of, and not tried for ever. */
+    if (!call.taken) R->ended_first = values_free(R, R->ended_first);
+  }
   U->current = outer;
 }
 
