@@ -371,8 +371,7 @@ int64_t weft_slept(const weft_world *world, const weft_routine *self)
 
 int64_t weft_now(const weft_world *world, const weft_routine *self)
 {
-  (void)self; /* all of a world's routines wait on one clock */
-  return world->sched.sim.now;
+  return weft__sched_now(&world->sched, &self->task);
 }
 
 /* --- Pinned waits -------------------------------------------------------------------------- */

@@ -361,16 +361,9 @@ static inline weft_status admit(weft__sched *sched, weft__task *task)
                                                         : admit_cancelled(sched, task);
 }
 
-/* On the clock of the task. */
-static inline int64_t sim_now(const weft__sched *sched, const weft__task *task)
-{
-  return WEFT_UNLIKELY(task->owned == WEFT_OWNED_SCALED) ? weft__sched_local_now(sched, task)
-                                                         : sched->sim.now;
-}
-
 static inline void begin_wait(weft__sched *sched, weft__task *task, bool real)
 {
-  task->since = real ? sched->real.now : sim_now(sched, task);
+  task->since = real ? sched->real.now : weft__sched_now(sched, task);
   task->on_real_time = real;
   task->state = WEFT_STATE_SLEEPING;
   task->wake = WEFT_OK;
@@ -458,7 +451,7 @@ void weft__sched_disarm(weft__sched *sched, weft__task *task)
 
 int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task)
 {
-  return (task->on_real_time ? sched->real.now : sim_now(sched, task)) - task->since;
+  return (task->on_real_time ? sched->real.now : weft__sched_now(sched, task)) - task->since;
 }
 
 int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task)

@@ -182,6 +182,12 @@ void weft__sched_own(weft__sched *sched, weft__task *task, uint32_t owner);
 void weft__sched_disown(weft__sched *sched, const weft__task *task);
 /* Its clock: the owner's. */
 int64_t weft__sched_local_now(const weft__sched *sched, const weft__task *task);
+/* The clock that the sim waits of any task run on. */
+static inline int64_t weft__sched_now(const weft__sched *sched, const weft__task *task)
+{
+  return WEFT_UNLIKELY(task->owned == WEFT_OWNED_SCALED) ? weft__sched_local_now(sched, task)
+                                                         : sched->sim.now;
+}
 /* The deadline of a task with a clock of its own, once it has begun to wait. */
 void weft__sched_add_local_deadline(weft__sched *sched, weft__task *task, int64_t ns);
 /* Each cancels what the owner and those below it have, in the order in which it was started, owners
