@@ -295,6 +295,7 @@ weft_waiting weft__sched_waiting(const weft__task *task)
   if (task->joins != WEFT_NO_SLOT) return WEFT_WAITING_ROUTINE;
   switch (task->place) {
   case WEFT_PLACE_SIM:
+  case WEFT_PLACE_FROZEN:
     return WEFT_WAITING_TIME;
   case WEFT_PLACE_REAL:
     return WEFT_WAITING_REAL_TIME;

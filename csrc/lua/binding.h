@@ -281,6 +281,8 @@ void systems_call(lua_State *L, realm *R, int nargs); /* function, arguments -> 
 /* --- owner.c --- */
 void owner_open(lua_State *L);
 int owner_new(lua_State *L); /* world:owner */
+/* -> owner, or nothing and false if nobody owns the routine */
+bool owner_push_of(lua_State *L, realm *R, const weft_routine *routine);
 void owner_ended(void *host, weft_owner id, void *data);
 /* Calls what is queued for owners that have ended; C calls are as deep as on `from`. */
 void owner_tell(lua_State *from, realm *R);

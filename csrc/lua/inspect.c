@@ -111,6 +111,7 @@ static void push_entry(lua_State *L, realm *R, weft_routine *routine)
     lua_pushnumber(L, (lua_Number)left / 1e9);
     lua_setfield(L, -2, "wakesIn");
   }
+  if (owner_push_of(L, R, routine)) lua_setfield(L, -2, "owner");
   lua_pushinteger(L, (lua_Integer)weft_routine_resumes(routine));
   lua_setfield(L, -2, "resumes");
 }

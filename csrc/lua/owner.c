@@ -122,6 +122,13 @@ static void push_owner(lua_State *L, realm *R, weft_owner id)
   remember(L, R, id);
 }
 
+bool owner_push_of(lua_State *L, realm *R, const weft_routine *routine)
+{
+  weft_owner id = weft_routine_owner(R->world, routine);
+  if (id) push_owner(L, R, id);
+  return id != 0;
+}
+
 /* --- Making -------------------------------------------------------------------------------- */
 
 int owner_new(lua_State *L)
@@ -312,11 +319,7 @@ static int api_owner(lua_State *L)
   const universe *U = binding_universe(L);
   const weft_routine *self = binding_self(U);
   if (!self) return binding_misuse(L, "routine.owner: not inside a routine");
-  weft_owner id = weft_routine_owner(U->current->world, self);
-  if (id)
-    push_owner(L, U->current, id);
-  else
-    lua_pushnil(L);
+  if (!owner_push_of(L, U->current, self)) lua_pushnil(L);
   return 1;
 }
 

@@ -43,6 +43,7 @@
 ---@field where? string "file:line" where it stands, or where its function begins
 ---@field waitingOn? weft.Waiting nil for the running one
 ---@field wakesIn? number seconds until its deadline, on the clock that it waits on
+---@field owner? weft.Owner who owns it
 ---@field resumes integer how often it was resumed
 
 ---@alias weft.Phase "preUpdate"|"update"|"postUpdate"
