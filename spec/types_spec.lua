@@ -7,6 +7,7 @@ local core = require "weft.core"
 local routine = require "weft.routine"
 local worlds = require "weft.types"
 local routines = require "weft.types_routine"
+local owners = require "weft.types_owner"
 
 -- Names of the functions of a table, sorted.
 local function functions(of, without)
@@ -58,6 +59,10 @@ describe("the stubs for editors", function()
     assert.same(functions(core.handleMethods), functions(routines.handle))
   end)
 
+  it("name the methods of owners", function()
+    assert.same(functions(core.ownerMethods), functions(owners.owner))
+  end)
+
   it("name the functions of weft.routine", function()
     local inLua = { configure = true, stats = true }
     assert.same(functions(routine, inLua), functions(routines.routine))
@@ -78,7 +83,7 @@ describe("the stubs for editors", function()
   end)
 
   it("have an example for each function that scripts call", function()
-    for _, file in ipairs { "types", "types_routine", "routine", "run" } do
+    for _, file in ipairs { "types", "types_routine", "types_owner", "routine", "run" } do
       for name, comment in pairs(comments("lua/weft/" .. file .. ".lua")) do
         if not name:find "^core%." or name == "core.world" or name == "core.default" then
           assert.truthy(comment:find "\n%-%-%-     %S", file .. ".lua: " .. name)

@@ -156,14 +156,33 @@ static WEFT_COLD void renumber(weft__heap *heap)
   heap->sequence = heap->count;
 }
 
+static inline uint64_t new_tie(weft__heap *heap, uint32_t slot)
+{
+  if (WEFT_UNLIKELY(heap->sequence >= heap->sequence_end)) renumber(heap);
+  return heap->sequence++ << heap->slot_bits | slot;
+}
+
+static inline void add_tied(weft__heap *heap, int64_t deadline, uint64_t tie)
+{
+  weft__heap_entry entry = {.tie = tie, .deadline = (uint64_t)deadline};
+  WEFT_ASSERT(slot_of(heap, entry) < heap->capacity && heap->count < heap->capacity);
+  WEFT_ASSERT(deadline >= 0 && *position_of(heap, slot_of(heap, entry)) == WEFT_HEAP_NOWHERE);
+  sift_up(view_of(heap), heap->count++, key_of(entry));
+}
+
 void weft__heap_add(weft__heap *heap, uint32_t slot, int64_t deadline)
 {
-  WEFT_ASSERT(slot < heap->capacity && heap->count < heap->capacity && deadline >= 0);
-  WEFT_ASSERT(*position_of(heap, slot) == WEFT_HEAP_NOWHERE);
-  if (WEFT_UNLIKELY(heap->sequence >= heap->sequence_end)) renumber(heap);
-  weft__heap_entry entry = {.tie = heap->sequence++ << heap->slot_bits | slot,
-                            .deadline = (uint64_t)deadline};
-  sift_up(view_of(heap), heap->count++, key_of(entry));
+  add_tied(heap, deadline, new_tie(heap, slot));
+}
+
+uint64_t weft__heap_new_tie(weft__heap *heap, uint32_t slot)
+{
+  return new_tie(heap, slot);
+}
+
+void weft__heap_add_tied(weft__heap *heap, int64_t deadline, uint64_t tie)
+{
+  add_tied(heap, deadline, tie);
 }
 
 /* Closes the hole at `index` with the last entry. */
@@ -195,6 +214,13 @@ bool weft__heap_pop_due(weft__heap *heap, int64_t now, uint32_t *slot)
   *position_of(heap, *slot) = WEFT_HEAP_NOWHERE;
   fill(heap, 0);
   return true;
+}
+
+uint64_t weft__heap_tie(const weft__heap *heap, uint32_t slot)
+{
+  uint32_t index = *position_of(heap, slot);
+  WEFT_ASSERT(index < heap->count && slot_of(heap, heap->entries[index]) == slot);
+  return heap->entries[index].tie;
 }
 
 int64_t weft__heap_deadline(const weft__heap *heap, uint32_t slot)

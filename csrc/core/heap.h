@@ -50,6 +50,12 @@ void weft__heap_add(weft__heap *heap, uint32_t slot, int64_t deadline);
 /* Takes out a slot that is in this heap. */
 void weft__heap_remove(weft__heap *heap, uint32_t slot);
 
+/* For a slot whose deadline changes: its place among equal ones, what that of a slot added now would
+   be, and adding the slot of such a place. */
+uint64_t weft__heap_tie(const weft__heap *heap, uint32_t slot);
+uint64_t weft__heap_new_tie(weft__heap *heap, uint32_t slot);
+void weft__heap_add_tied(weft__heap *heap, int64_t deadline, uint64_t tie);
+
 /* Takes out the slot that comes first among those with a deadline of at most `now`; false if there
    is none. */
 bool weft__heap_pop_due(weft__heap *heap, int64_t now, uint32_t *slot);

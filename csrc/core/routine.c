@@ -59,6 +59,8 @@ static void end_routine(weft_world *world, weft_routine *routine, weft_status st
   weft__sched_finish(&world->sched, &routine->task, end_state(status));
   if (hooks->ended) hooks->ended(hooks->host, routine, joined);
   weft__sched_release(&world->sched, &routine->task);
+  if (WEFT_UNLIKELY(world->sched.owners.ended_first != WEFT_OWNER_ROOT))
+    weft__tell_ended_owners(world);
 }
 
 /* The body has come back. False if it kept the stack of the loop that called it meanwhile: then
@@ -157,12 +159,32 @@ void weft__runner(void *arg)
 
 /* --- Starting, finding, cancelling --------------------------------------------------------- */
 
+/* Whether the owner takes any. */
+static weft_status admit_owned(const weft_world *world, weft_owner handle, uint32_t *owner)
+{
+  *owner = weft__owner_find(&world->sched.owners, handle);
+  if (*owner == WEFT_OWNER_ROOT) return WEFT_DESTROYED;
+  const weft__owner *it = weft__owner_at(&world->sched.owners, *owner);
+  if (it->destroyed) return WEFT_DESTROYED;
+  return it->disabled_by > 0 ? WEFT_DISABLED : WEFT_OK;
+}
+
 weft_status weft_routine_start(weft_world *world, weft_body body, void *arg, weft_handle *out)
 {
+  return weft_routine_start_owned(world, 0, body, arg, out);
+}
+
+weft_status weft_routine_start_owned(weft_world *world, weft_owner handle, weft_body body,
+                                     void *arg, weft_handle *out)
+{
+  uint32_t owner = WEFT_OWNER_ROOT;
   if (!body) return WEFT_INVALID;
   if (world->thread != weft__thread_id()) return WEFT_THREAD;
+  weft_status status = handle != 0 ? admit_owned(world, handle, &owner) : WEFT_OK;
+  if (status) return status;
   weft__task *task = weft__sched_start(&world->sched);
   if (!task) return WEFT_FULL;
+  if (owner != WEFT_OWNER_ROOT) weft__sched_own(&world->sched, task, owner);
   weft_routine *routine = weft__routine_of(task);
   routine->body = body;
   routine->arg = arg;
@@ -358,8 +380,7 @@ int64_t weft_slept(const weft_world *world, const weft_routine *self)
 
 int64_t weft_now(const weft_world *world, const weft_routine *self)
 {
-  (void)self; /* all of a world's routines wait on one clock */
-  return world->sched.sim.now;
+  return weft__sched_now(&world->sched, &self->task);
 }
 
 /* --- Pinned waits -------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uin
   WEFT_ASSERT(stride >= sizeof(weft__task) && stride % 8 == 0);
   char *tasks = weft__calloc(capacity, stride);
   if (!tasks) return WEFT_NOMEM;
+  weft__member *members = weft__calloc(capacity, sizeof *members);
   *sched = (weft__sched){
       .ops = ops,
       .tasks = tasks,
@@ -43,10 +44,13 @@ weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uin
       .budget = budget,
       .cancel_first = WEFT_NO_SLOT,
       .cancel_last = WEFT_NO_SLOT,
+      .members = members,
   };
+  weft__owners_init(&sched->owners, tag);
   sched->several = weft__calloc(capacity, sizeof *sched->several);
   char *positions = tasks + offsetof(weft__task, position);
-  if (!sched->several || weft__ring_init(&sched->ready, capacity, positions, stride) ||
+  if (!members || !sched->several ||
+      weft__ring_init(&sched->ready, capacity, positions, stride) ||
       weft__ring_init(&sched->urgent, capacity, positions, stride) ||
       weft__heap_init(&sched->sim_heap, capacity, positions, stride) ||
       weft__heap_init(&sched->real_heap, capacity, positions, stride)) {
@@ -63,6 +67,8 @@ void weft__sched_fini(weft__sched *sched)
   weft__ring_fini(&sched->urgent);
   weft__ring_fini(&sched->ready);
   weft__free(sched->several);
+  weft__owners_fini(&sched->owners);
+  weft__free(sched->members);
   weft__free(sched->tasks);
   sched->tasks = NULL;
 }
@@ -213,6 +219,7 @@ void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
   /* An armed wait would go on to be found, and wake whoever has the slot next. */
   WEFT_CHECK(task->alive && !weft__sched_is_armed(task));
   weft__joins_tell(sched, task, state);
+  if (WEFT_UNLIKELY(task->owned)) weft__sched_disown(sched, task);
   task->state = (uint8_t)state;
   task->alive = false;
   sched->active--;
@@ -257,6 +264,7 @@ weft_waiting weft__sched_waiting(const weft__task *task)
   if (task->joins != WEFT_NO_SLOT) return WEFT_WAITING_ROUTINE;
   switch (task->place) {
   case WEFT_PLACE_SIM:
+  case WEFT_PLACE_FROZEN:
     return WEFT_WAITING_TIME;
   case WEFT_PLACE_REAL:
     return WEFT_WAITING_REAL_TIME;
@@ -325,7 +333,7 @@ static inline weft_status admit(weft__sched *sched, weft__task *task)
 
 static inline void begin_wait(weft__sched *sched, weft__task *task, bool real)
 {
-  task->since = real ? sched->real.now : sched->sim.now;
+  task->since = real ? sched->real.now : weft__sched_now(sched, task);
   task->on_real_time = real;
   task->state = WEFT_STATE_SLEEPING;
   task->wake = WEFT_OK;
@@ -348,9 +356,20 @@ weft_status weft__sched_arm_next(weft__sched *sched, weft__task *task)
   return WEFT_OK;
 }
 
-static int64_t deadline_after(int64_t now, int64_t ns)
+static inline int64_t deadline_after(int64_t now, int64_t ns)
 {
   return ns > INT64_MAX - now ? INT64_MAX : now + ns;
+}
+
+static inline void add_deadline(weft__sched *sched, weft__task *task, int64_t ns)
+{
+  if (WEFT_UNLIKELY(task->owned == WEFT_OWNED_SCALED)) {
+    weft__sched_add_local_deadline(sched, task, ns);
+    return;
+  }
+  task->place = WEFT_PLACE_SIM;
+  weft__heap_add(&sched->sim_heap, weft__sched_slot(sched, task),
+                 deadline_after(task->since, ns));
 }
 
 weft_status weft__sched_arm_sleep(weft__sched *sched, weft__task *task, int64_t ns, bool real)
@@ -358,18 +377,19 @@ weft_status weft__sched_arm_sleep(weft__sched *sched, weft__task *task, int64_t 
   weft_status status = admit(sched, task);
   if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
   begin_wait(sched, task, real);
-  task->place = real ? WEFT_PLACE_REAL : WEFT_PLACE_SIM;
-  weft__heap_add(real ? &sched->real_heap : &sched->sim_heap, weft__sched_slot(sched, task),
+  if (!real) {
+    add_deadline(sched, task, ns);
+    return WEFT_OK;
+  }
+  task->place = WEFT_PLACE_REAL;
+  weft__heap_add(&sched->real_heap, weft__sched_slot(sched, task),
                  deadline_after(task->since, ns));
   return WEFT_OK;
 }
 
 static void limit_time(weft__sched *sched, weft__task *task, int64_t timeout)
 {
-  if (timeout < 0) return;
-  task->place = WEFT_PLACE_SIM;
-  weft__heap_add(&sched->sim_heap, weft__sched_slot(sched, task),
-                 deadline_after(task->since, timeout));
+  if (timeout >= 0) add_deadline(sched, task, timeout);
 }
 
 weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__task *target,
@@ -411,14 +431,17 @@ void weft__sched_disarm(weft__sched *sched, weft__task *task)
 
 int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task)
 {
-  return (task->on_real_time ? sched->real.now : sched->sim.now) - task->since;
+  return (task->on_real_time ? sched->real.now : weft__sched_now(sched, task)) - task->since;
 }
 
 int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task)
 {
   uint32_t slot = weft__sched_slot(sched, task);
   int64_t left = -1;
-  if (task->place == WEFT_PLACE_SIM)
+  if ((task->place == WEFT_PLACE_SIM && task->owned == WEFT_OWNED_SCALED) ||
+      task->place == WEFT_PLACE_FROZEN)
+    left = sched->members[slot].due - weft__sched_local_now(sched, task);
+  else if (task->place == WEFT_PLACE_SIM)
     left = weft__heap_deadline(&sched->sim_heap, slot) - sched->sim.now;
   else if (task->place == WEFT_PLACE_REAL)
     left = weft__heap_deadline(&sched->real_heap, slot) - sched->real.now;

@@ -14,6 +14,7 @@
 
 #include "core/clock.h"
 #include "core/heap.h"
+#include "core/owner.h"
 #include "core/ring.h"
 
 #define WEFT_NO_SLOT UINT32_MAX
@@ -27,7 +28,15 @@ typedef enum weft__place {
   WEFT_PLACE_SIM,    /* the heap of sim deadlines */
   WEFT_PLACE_REAL,   /* the heap of real deadlines */
   WEFT_PLACE_CANCEL, /* the lane of those told to stop */
+  WEFT_PLACE_FROZEN, /* the list of an owner whose clock stands still */
 } weft__place;
+
+/* Whether an owner has the task. Most have none, and touch no memory for it. */
+typedef enum weft__owned {
+  WEFT_OWNED_NOT,
+  WEFT_OWNED,
+  WEFT_OWNED_SCALED, /* and its waits run on the owner's own clock */
+} weft__owned;
 
 typedef struct weft__task {
   int64_t since;       /* when the wait began, on the clock it is measured by */
@@ -43,7 +52,8 @@ typedef struct weft__task {
   uint8_t raises;    /* cancels delivered so far */
   int8_t wake;       /* weft_status: how the last wait ended */
   bool unstarted;    /* never resumed */
-  bool on_real_time; /* the clock of `since` */
+  uint8_t owned : 7; /* weft__owned */
+  bool on_real_time : 1; /* the clock of `since` */
   bool alive : 1;
   bool cancel : 1;     /* asked to stop */
   uint8_t shields : 6; /* > 0: a cancel is held back */
@@ -51,6 +61,13 @@ typedef struct weft__task {
   bool watched : 1;    /* somebody waits for it among several */
   uint32_t resumes;    /* wraps */
 } weft__task;
+
+/* What a task of an owner has beside its slot. */
+typedef struct weft__member {
+  int64_t due;  /* the deadline of its wait on the owner's clock, if that is one of its own */
+  uint64_t tie; /* its place among equal deadlines, while it is frozen */
+  uint32_t owner, next, prev;
+} weft__member;
 
 typedef struct weft__sched weft__sched;
 typedef struct weft__several weft__several; /* sched_joins.h */
@@ -90,6 +107,8 @@ struct weft__sched {
   uint32_t cancel_pass_left; /* how many of the lane belong to the pass */
   weft__task *running;
   weft__sched_counts counts;
+  weft__owners owners;
+  weft__member *members; /* by slot; untouched until a slot is owned */
 };
 
 /* Reserves `capacity` (1 to 2^24) slots of `stride` bytes (a multiple of 8). WEFT_NOMEM. */
@@ -166,6 +185,30 @@ void weft__sched_disarm(weft__sched *sched, weft__task *task);
 int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task);
 /* Nanoseconds until its deadline; -1 without one. */
 int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task);
+
+/* --- sched_owner.c: tasks that an owner has --- */
+
+/* Gives a task that was just started to an owner that takes any: the slot of one that is alive and
+   not disabled. */
+void weft__sched_own(weft__sched *sched, weft__task *task, uint32_t owner);
+/* From `weft__sched_finish`, for a task that is owned. */
+void weft__sched_disown(weft__sched *sched, const weft__task *task);
+/* Its clock: the owner's. */
+int64_t weft__sched_local_now(const weft__sched *sched, const weft__task *task);
+/* The clock that the sim waits of any task run on. */
+static inline int64_t weft__sched_now(const weft__sched *sched, const weft__task *task)
+{
+  return WEFT_UNLIKELY(task->owned == WEFT_OWNED_SCALED) ? weft__sched_local_now(sched, task)
+                                                         : sched->sim.now;
+}
+/* The deadline of a task with a clock of its own, once it has begun to wait. */
+void weft__sched_add_local_deadline(weft__sched *sched, weft__task *task, int64_t ns);
+/* Each cancels what the owner and those below it have, in the order in which it was started, owners
+   before their children. True if it was not disabled, or destroyed, before. */
+bool weft__sched_disable(weft__sched *sched, uint32_t owner);
+bool weft__sched_destroy(weft__sched *sched, uint32_t owner);
+/* Times the scale of its parent; finite and >= 0. */
+void weft__sched_scale(weft__sched *sched, uint32_t owner, double scale);
 
 /* One pass: what is to stop, what is due in real time, what is ready, what is due in sim time. */
 void weft__sched_begin_pass(weft__sched *sched);

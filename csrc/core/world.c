@@ -132,10 +132,11 @@ static void install(weft_world *world, const engine *made, const weft_world_conf
   world->config = *config;
 }
 
-static void tear_down(weft_world *world)
+/* Owners keep the tag that the world had at first, whatever it is configured to later. */
+static void tear_down(weft_world *world, uint8_t kept_tag)
 {
   weft_fiber_pool_delete(world->pool);
-  give_tag(world->sched.tag);
+  if (world->sched.tag != kept_tag) give_tag(world->sched.tag);
   weft__sched_fini(&world->sched);
 }
 
@@ -178,7 +179,9 @@ weft_status weft_world_configure(weft_world *world, const weft_world_config *giv
   made.sched.sim = world->sched.sim;
   made.sched.real = world->sched.real;
   made.sched.counts = world->sched.counts;
-  tear_down(world);
+  made.sched.owners = world->sched.owners;
+  weft__owners_init(&world->sched.owners, 0);
+  tear_down(world, made.sched.owners.tag);
   install(world, &made, &config);
   return WEFT_OK;
 }
@@ -188,7 +191,9 @@ weft_status weft_world_delete(weft_world *world)
   if (!world) return WEFT_OK;
   if (world->thread != weft__thread_id()) return WEFT_THREAD;
   if (world->in_tick) return WEFT_BUSY;
-  tear_down(world);
+  uint8_t owners_tag = world->sched.owners.tag;
+  tear_down(world, owners_tag);
+  give_tag(owners_tag);
   weft__posts_fini(&world->posts);
   weft__free(world);
   return WEFT_OK;

@@ -44,6 +44,9 @@ void weft__runner(void *world);
 /* Prefetches for the first resumes of a pass, which have nobody before them to do it. */
 void weft__begin_look_ahead(weft_world *world);
 
+/* Tells the host of the owners of which nothing is left. */
+void weft__tell_ended_owners(weft_world *world);
+
 /* Makes the world this thread's ticking one, and back. */
 void weft__set_ticking(weft_world *world);
 

@@ -56,7 +56,9 @@ extern "C" {
   X(WEFT_RING, -14, "the join would close a ring of routines that wait for each other")        \
   X(WEFT_NOSTACK, -15, "no native stack: the system refused the memory")                       \
   X(WEFT_MAPCOUNT, -16, "no native stack: raise the sysctl vm.max_map_count")                  \
-  X(WEFT_FAILED, -17, "the body failed")
+  X(WEFT_FAILED, -17, "the body failed")                                                       \
+  X(WEFT_DESTROYED, -18, "the owner is destroyed")                                             \
+  X(WEFT_DISABLED, -19, "the owner, or one above it, is disabled")
 
 enum {
 #define WEFT_STATUS_ENUM(name, value, text) name = (value),
@@ -185,6 +187,9 @@ typedef struct weft_world_hooks {
   /* The body has returned, the state is final, the slot and its record are not reused before this
      returns. `joined`: somebody waited for it. Runs on a fiber, outside any routine. */
   void (*ended)(void *host, weft_routine *routine, bool joined);
+  /* An owner was destroyed and nothing that it owned is left. Its handle means nothing any more;
+     `data` is what `weft_owner_set_data` left there. Children come before their parents. */
+  void (*owner_ended)(void *host, weft_owner owner, void *data);
   /* Three routines that come up soon, the last one soonest: prefetch what their bodies touch, in
      three steps, each of which follows a pointer that the step before brought into the cache. */
   void (*prefetch)(void *host, weft_routine *far, weft_routine *middle, weft_routine *near);
@@ -297,6 +302,10 @@ typedef weft_status (*weft_body)(weft_routine *self, void *arg);
 
 /* Queues a routine; never runs it inline. WEFT_FULL at capacity, WEFT_INVALID, WEFT_THREAD. */
 weft_status weft_routine_start(weft_world *world, weft_body body, void *arg, weft_handle *out);
+
+/* The same as one of those that `owner` has; 0 is nobody. Also WEFT_DESTROYED, WEFT_DISABLED. */
+weft_status weft_routine_start_owned(weft_world *world, weft_owner owner, weft_body body,
+                                     void *arg, weft_handle *out);
 
 /* WEFT_STATE_EXPIRED for a handle of another world or of a slot that was reused. */
 weft_state weft_routine_state(const weft_world *world, weft_handle handle);
@@ -438,6 +447,48 @@ int64_t weft_slept(const weft_world *world, const weft_routine *self);
    WEFT_DUE_SLACK_NS ahead counts as due. */
 int64_t weft_now(const weft_world *world, const weft_routine *self);
 #define WEFT_DUE_SLACK_NS 999
+
+/* --- Owners -------------------------------------------------------------------------------- */
+
+/*
+** An owner stands for an actor, a scene, a component: what it owns ends with it. Owners form a tree.
+** A handle is weak: once the owner is over it means nothing, also when its slot is used again. Owners
+** outlive `weft_world_configure` and end with their world, untold. A call that is refused changes
+** nothing; those that answer bool answer false on a thread that does not own the world, too.
+*/
+
+/* `parent` 0 for none. WEFT_DESTROYED for a parent that is, or is of another world; WEFT_FULL at 2^24
+   owners, WEFT_NOMEM, WEFT_THREAD. */
+weft_status weft_owner_new(weft_world *world, weft_owner parent, weft_owner *out);
+
+/* Not destroyed. False for a handle of another world. */
+bool weft_owner_alive(const weft_world *world, weft_owner owner);
+
+/* Cancels what it and those below it own, and refuses to start more until it is enabled; that
+   restarts nothing. True if that changed anything. */
+bool weft_owner_disable(weft_world *world, weft_owner owner);
+bool weft_owner_enable(weft_world *world, weft_owner owner);
+
+/* Cancels what it and those below it own, and ends it and them: at once if nothing is left, else when
+   the last routine has ended. True if it was alive. */
+bool weft_owner_destroy(weft_world *world, weft_owner owner);
+/* All of the world's. */
+void weft_owner_destroy_all(weft_world *world);
+
+/* Times the sim time of its parent, at last the world's, for the waits of what it owns and of those
+   below it, from now on: they and their time limits run on that clock. At 0 it stands still, and
+   `weft_next_tick` goes on. WEFT_INVALID unless finite and >= 0, WEFT_DESTROYED, WEFT_THREAD. */
+weft_status weft_owner_set_time_scale(weft_world *world, weft_owner owner, double scale);
+
+/* A word of the host's, NULL at first; it is kept until the owner is over. WEFT_DESTROYED then. */
+weft_status weft_owner_set_data(weft_world *world, weft_owner owner, void *data);
+weft_status weft_owner_get_data(const weft_world *world, weft_owner owner, void **data);
+
+/* The number of its slot, from 1: an index for tables of the host. */
+uint32_t weft_owner_slot(weft_owner owner);
+
+/* Who owns a routine; 0 for nobody. */
+weft_owner weft_routine_owner(const weft_world *world, const weft_routine *routine);
 
 #ifdef __cplusplus
 }

@@ -32,7 +32,8 @@ enum {
   STORE_HANDLER,
   STORE_DONOR, /* threads.c: keeps the donor alive */
   STORE_SETS, /* by slot + 1, what it waits for by any or all (watches.c); nil before first use */
-  STORE_TOP = STORE_SETS
+  STORE_OWNERS, /* weak: owner objects by slot (owner.c) */
+  STORE_TOP = STORE_OWNERS
 };
 
 /* Cells for Lua values, linked in chains by C; 0 is no cell. */
@@ -90,6 +91,10 @@ struct realm {
   record report;      /* of a routine that has ended and is to be reported */
   bool has_report;
   bool closing;
+  /* Cells: functions to be called for owners that have ended. */
+  uint32_t ended_first, ended_last;
+  /* The highest slot of an owner so far; how many have a place in the store. */
+  uint32_t owner_slots, owner_places;
   uint32_t systems[3];  /* subscriptions that are on, by phase */
   bool dirty[3];        /* phases that hold subscriptions that are off */
   double last_times[3]; /* simTime, realTime, tickCount of a closed world */
@@ -175,6 +180,8 @@ bool routine_loop(void *host, weft_world *world);
 void routine_dropped(void *host, weft_routine *self);
 void routine_ended(void *host, weft_routine *self, bool joined);
 int routine_start(lua_State *L, realm *R, int first, const char *who);
+/* The same for one that `owner` has; 0 is nobody. */
+int routine_start_owned(lua_State *L, realm *R, weft_owner owner, int first, const char *who);
 void routine_look(const realm *R, weft_routine *routine); /* whether it was closed by hand */
 void routine_look_around(realm *R);                       /* the same, at one in turn */
 void routine_push_parts(lua_State *L);                    /* -> body, handler */
@@ -284,6 +291,16 @@ void systems_phase(void *host, weft_phase phase, double dt);
 void systems_open(lua_State *L);
 int systems_on(lua_State *L);
 int systems_post(lua_State *L);
+void systems_call(lua_State *L, realm *R, int nargs); /* function, arguments -> */
+
+/* --- owner.c --- */
+void owner_open(lua_State *L);
+int owner_new(lua_State *L); /* world:owner */
+/* -> owner, or nothing and false if nobody owns the routine */
+bool owner_push_of(lua_State *L, realm *R, const weft_routine *routine);
+void owner_ended(void *host, weft_owner id, void *data);
+/* Calls what is queued for owners that have ended; C calls are as deep as on `from`. */
+void owner_tell(lua_State *from, realm *R);
 
 /* --- require.c --- */
 void require_open(lua_State *L);

@@ -114,6 +114,7 @@ weft_world_config config_default(realm *R)
                 .phase = systems_phase,
                 .dropped = routine_dropped,
                 .ended = routine_ended,
+                .owner_ended = owner_ended,
                 .prefetch = probe_prefetch,
                 .loop = routine_loop,
                 .describe = probe_describe},

@@ -287,6 +287,7 @@ int luaopen_weft_core(lua_State *L)
   lua_setfield(L, 2, "version");
   world_open(L);
   routine_open(L);
+  owner_open(L);
   waits_open(L);
   loops_open(L);
   require_open(L);

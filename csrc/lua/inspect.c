@@ -108,7 +108,7 @@ static weft_routine *find_next(const universe *U, const realm *R, uint32_t *curs
 }
 
 /* entry -> entry; what needs no memory to be known is taken first */
-static bool fill_entry(lua_State *L, const realm *R, weft_handle id)
+static bool fill_entry(lua_State *L, realm *R, weft_handle id)
 {
   const universe *U = R->universe;
   weft_routine *routine = find(U, R, id);
@@ -130,6 +130,8 @@ static bool fill_entry(lua_State *L, const realm *R, weft_handle id)
     lua_pushnumber(L, (lua_Number)left / 1e9);
     lua_setfield(L, -2, "wakesIn");
   }
+  if ((routine = find(U, R, id)) == NULL) return false;
+  if (owner_push_of(L, R, routine)) lua_setfield(L, -2, "owner");
   lua_pushinteger(L, (lua_Integer)resumes);
   lua_setfield(L, -2, "resumes");
   return true;

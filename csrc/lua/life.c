@@ -48,6 +48,8 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   lua_pop(L, 1);
   lua_pushnil(store); /* donor */
   lua_pushnil(store); /* sets */
+  binding_push_weak(L, 0, "v");
+  to_store(L, store);
   return store;
 }
 
@@ -269,6 +271,8 @@ int life_close(lua_State *L)
   R->closing = true;
   U->current = R;
   R->ticking = L;
+  weft_owner_destroy_all(R->world);
+  owner_tell(L, R);
   weft_status status = weft_world_drain(R->world, CLOSE_PASSES, &left);
   if (left > 0 && binding_protect(R, report_left, R, 0, 0) != LUA_OK) lua_pop(U->helper, 1);
   R->ticking = NULL;

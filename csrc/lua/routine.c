@@ -28,6 +28,11 @@ static int refuse(lua_State *L, const char *reason)
 
 int routine_start(lua_State *L, realm *R, int first, const char *who)
 {
+  return routine_start_owned(L, R, 0, first, who);
+}
+
+int routine_start_owned(lua_State *L, realm *R, weft_owner owner, int first, const char *who)
+{
   if (!lua_isfunction(L, first))
     return binding_misuse(L, "%s: a function expected, got %s", who, binding_got(L, first));
   const universe *U = R->universe;
@@ -38,8 +43,10 @@ int routine_start(lua_State *L, realm *R, int first, const char *who)
      allocated that the collector looks at. */
   if (!world_is_open(U, R)) return refuse(L, "closed");
   values_reserve(L, R, (uint32_t)(last - first + 1));
-  weft_status status = weft_routine_start(R->world, routine_body, R, &id);
+  weft_status status = weft_routine_start_owned(R->world, owner, routine_body, R, &id);
   if (status == WEFT_FULL) return refuse(L, "capacity");
+  if (status == WEFT_DESTROYED) return refuse(L, "destroyed");
+  if (status == WEFT_DISABLED) return refuse(L, "disabled");
   if (status) return binding_misuse(L, "%s: %s", who, weft_status_text(status));
   weft_routine *routine = weft_routine_find(R->world, id);
   record *rec = record_of(routine);
@@ -357,14 +364,16 @@ weft_status routine_body(weft_routine *self, void *arg)
   return came_back(R, self, rec, status, nresults);
 }
 
-/* Reports the routine that has just ended, if that is to be. */
+/* Reports the routine that has just ended, if that is to be; then the owners that ended with it. */
 static void tell(realm *R)
 {
-  if (!R->has_report) return;
-  record rec = R->report;
-  R->has_report = false;
-  report_routine(R, &rec);
-  values_drop(R, rec.cells);
+  if (R->has_report) {
+    record rec = R->report;
+    R->has_report = false;
+    report_routine(R, &rec);
+    values_drop(R, rec.cells);
+  }
+  if (R->ended_first) owner_tell(R->donor, R);
 }
 
 /* The pass. Nearly always a coroutine goes from one of our waits to the next; then nothing stands

@@ -21,7 +21,7 @@ typedef struct subscription {
 /* --- Calling ------------------------------------------------------------------------------- */
 
 /* function, arguments -> ; with its error reported */
-static void call_reported(lua_State *L, realm *R, int nargs)
+void systems_call(lua_State *L, realm *R, int nargs)
 {
   int base = lua_gettop(L) - nargs;
   lua_pushvalue(R->store, STORE_HANDLER);
@@ -73,7 +73,7 @@ static int run_systems(lua_State *L, void *context)
       lua_rawgeti(L, 4, 1);
       lua_pushnumber(L, call->dt);
       world_push(L, R);
-      call_reported(L, R, 2);
+      systems_call(L, R, 2);
     }
     lua_settop(L, 2);
   }
@@ -181,7 +181,7 @@ static int call_post(lua_State *L, void *context)
 {
   const post_call *call = context;
   values_take(call->realm, L, call->cell);
-  call_reported(L, call->realm, 0);
+  systems_call(L, call->realm, 0);
   return 0;
 }
 

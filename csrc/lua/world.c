@@ -305,6 +305,7 @@ static const luaL_Reg starters[] = {{"start", api_start}, {NULL, NULL}};
 static const luaL_Reg methods[] = {{"tick", api_tick},
                                    {"on", systems_on},
                                    {"post", systems_post},
+                                   {"owner", owner_new},
                                    {"pause", api_pause},
                                    {"resume", api_resume},
                                    {"isPaused", api_is_paused},

@@ -43,6 +43,7 @@
 ---@field where? string "file:line" where it stands, or where its function begins
 ---@field waitingOn? weft.Waiting nil for the running one
 ---@field wakesIn? number seconds until its deadline, on the clock that it waits on
+---@field owner? weft.Owner who owns it
 ---@field resumes integer how often it was resumed
 
 ---@alias weft.Phase "preUpdate"|"update"|"postUpdate"
@@ -102,6 +103,17 @@ function World:on(phase, fn) end
 ---@return nil|"full" reason over a million posts are waiting
 function World:post(fn, priority) end
 
+--- Makes an owner, or a child of one: a part of the game that ends with all that it has started.
+--- See types_owner.lua. Raises if the parent is no owner, or one of another world.
+---
+---     local level = world:owner()
+---     local guard = world:owner(level)
+---@param parent? weft.Owner
+---@return weft.Owner? owner
+---@return nil|"destroyed"|"closed"|"capacity" reason the parent is destroyed; the world is closing;
+--- there are over 16 million
+function World:owner(parent) end
+
 --- Lets sim time and the routines stand still from the next tick on. Posts, systems, waits of
 --- `routine.waitUnscaled` and cancels go on.
 ---
@@ -157,9 +169,9 @@ function World:inspect() end
 ---@return weft.Inspection[]? stuck who that is
 function World:unload(maxPasses) end
 
---- Cancels every routine, lets their cleanups run in at most 8 passes, and frees the world. What
---- even then waits under C frames is dropped, and reported. No time passes. A second close does
---- nothing. Raises inside a tick.
+--- Destroys every owner, cancels every routine, lets their cleanups run in at most 8 passes, and
+--- frees the world. What even then waits under C frames is dropped, and reported. No time passes. A
+--- second close does nothing. Raises inside a tick.
 ---
 ---     world:close()
 function World:close() end
@@ -183,6 +195,7 @@ function Subscription:off() end
 ---@field routine weft.RoutineModule
 ---@field worldMethods weft.World
 ---@field handleMethods weft.Routine
+---@field ownerMethods weft.Owner
 ---@field halves? table C halves of the waits, for waits.lua, where it is needed
 ---@field loops table C halves of waitUntil, every and slice, for loops.lua
 local core = {}

@@ -84,6 +84,16 @@ local routine = {}
 ---@return nil|"capacity"|"closed" reason why there is none
 function routine.start(fn, ...) end
 
+--- The same as `owner:start(fn, ...)`.
+---
+---     routine.startOwned(guard, patrol, "north gate")
+---@param owner weft.Owner
+---@param fn fun(...): ...
+---@param ... any arguments of `fn`
+---@return weft.Routine? handle
+---@return nil|"destroyed"|"disabled"|"capacity"|"closed" reason why there is none
+function routine.startOwned(owner, fn, ...) end
+
 --- Waits in sim time, to the first tick at which that much has passed; 0 is the next tick. Like all
 --- waits it works anywhere in a routine. Raises outside a routine, in a finalizer, for seconds that
 --- are no number, below 0, over 1e9 or not finite; and `routine.Cancelled` when cancelled.
@@ -246,6 +256,12 @@ function routine.name(name) end
 ---@param ... any arguments of `fn`
 ---@return ... any its results
 function routine.shield(fn, ...) end
+
+--- The owner of the running routine; nil if nobody owns it. Raises outside.
+---
+---     routine.owner():onDestroyed(save)
+---@return weft.Owner?
+function routine.owner() end
 
 --- The world of the running routine. Raises outside.
 ---

@@ -91,6 +91,33 @@ scenario("waits that come again", function(_, routine, world)
   end
 end)
 
+scenario("owners", function(_, routine, world)
+  local ended, slept = 0, 0
+  return function()
+    local top = world:owner()
+    local child = top and world:owner(top)
+    if not child then return "told" end
+    for _ = 1, 20 do world:owner(child) end
+    child:onDestroyed(function() ended = ended + 1 end)
+    child:setTimeScale(2)
+    local function body()
+      local seconds = routine.wait(2)
+      slept = slept + seconds
+      assert(routine.owner() == child)
+      routine.wait(3)
+    end
+    for _ = 1, 2 do
+      if not child:start(body) then return "told" end
+    end
+    world:tick(0)
+    world:tick(1)
+    top:destroy()
+    world:tick(0)
+    top:onDestroyed(function() ended = ended + 1 end)
+    return ended == 2 and slept == 4 and "complete"
+  end
+end)
+
 scenario("joins", function(_, routine, world)
   local counts = {}
   return function()
