@@ -119,7 +119,8 @@ static void push_owner(lua_State *L, realm *R, weft_owner id)
   if (known && known->id == id) return;
   lua_pop(L, 1);
   new_object(L, R)->id = id;
-  remember(L, R, id);
+  /* A finalizer may have closed the world meanwhile: then nobody looks for it again. */
+  if (world_is_there(R->universe, R)) remember(L, R, id);
 }
 
 bool owner_push_of(lua_State *L, realm *R, const weft_routine *routine)
