@@ -216,6 +216,31 @@ describe("a closed world", function()
     for _, report in ipairs(reports) do assert.is_string(report.trace) end
   end)
 
+  it("raises at every tick and close that onError tries while it is being closed", function()
+    local world = support.world()
+    local tries, errs = 0, {}
+    world:start(function()
+      table.sort({ 1, 2, 3 }, function()
+        while tries < 40 do
+          tries = tries + 1
+          pcall(routine.wait, 1)
+        end
+        return false
+      end)
+    end)
+    world:tick(0)
+    world.onError = function()
+      errs[#errs + 1] = select(2, pcall(world.tick, world, 0))
+      errs[#errs + 1] = select(2, pcall(world.close, world))
+    end
+    world:close()
+    assert.is_true(#errs >= 2)
+    for _, err in ipairs(errs) do
+      assert.is_truthy(err:find("not allowed inside a tick", 1, true), err)
+    end
+    assert.is_false(pcall(world.tick, world, 0))
+  end)
+
   it("lets go of all that it held", function()
     local weak = setmetatable({}, { __mode = "k" })
     do
