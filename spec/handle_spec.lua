@@ -31,6 +31,24 @@ describe("a handle", function()
     assert.equal(1, #support.reports())
   end)
 
+  it("tells how its routine ended also when the world is closed", function()
+    local world = support.world()
+    local handles = {
+      world:start(function() return 1 end),
+      world:start(function() routine.wait(9) end),
+      world:start(function() error "on purpose" end),
+    }
+    world:tick(0)
+    handles[2]:cancel()
+    world:tick(0)
+    world:close()
+    assert.equal("completed", handles[1]:status())
+    assert.equal("cancelled", handles[2]:status())
+    assert.equal("failed", handles[3]:status())
+    assert.equal(routine.Cancelled, handles[2]:error())
+    assert.equal(1, #support.reports())
+  end)
+
   it("is queued when it is due but not yet resumed", function()
     local world = support.world{ resumesPerTick = 1 }
     local handles = {}
