@@ -213,6 +213,15 @@ describe("a report", function()
     assert.equal("cancelled", other:status())
   end)
 
+  it("may start a routine again in a world that was full", function()
+    local world = support.world { capacity = 1 }
+    local got
+    world.onError = function() world:start(function(...) got = { ... } end, 1, 2, 3) end
+    world:start(function() error "x" end)
+    support.settle(2)
+    assert.same({ 1, 2, 3 }, got)
+  end)
+
   it("is made before the next routine of the tick runs", function()
     local world = support.world()
     local order = {}
