@@ -60,6 +60,25 @@ describe("weft.default", function()
   end)
 end)
 
+describe("weft that is loaded once more", function()
+  it("finds the worlds and handles of before", function()
+    local status, text = support.child [[
+      local weft = require "weft"
+      local h = weft.routine.start(function() weft.routine.wait(1) end)
+      for name in pairs(package.loaded) do
+        if name:match "^weft" then package.loaded[name] = nil end
+      end
+      local again = require "weft"
+      print(again.routine.status(h), again.default():stats().active)
+      local other = again.routine.start(function() end)
+      again.default():tick(0)
+      print(other:status(), h:status())
+    ]]
+    assert.equal(0, status, text)
+    assert.equal("queued\t1\ncompleted\tsleeping\n", text)
+  end)
+end)
+
 describe("errors without an onError", function()
   it("go to stderr with their traceback, once, and the program goes on", function()
     local status, text = support.child [[
