@@ -204,3 +204,48 @@ describe("a world that nobody holds", function()
     assert.truthy(cleaned >= 0)
   end)
 end)
+
+describe("a subscription", function()
+  it("leaves nothing behind when it is off, however many there were", function()
+    local world = support.world()
+    local function comeAndGo()
+      for i = 1, 5000 do
+        world:on("update", function() end):off()
+        if i % 100 == 0 then world:tick(0) end
+      end
+      support.collect()
+      return collectgarbage "count"
+    end
+    local before = comeAndGo()
+    assert.is_true(comeAndGo() - before < 20)
+  end)
+
+  it("has no fields that a script could write", function()
+    local world = support.world()
+    local sub = world:on("update", function() end)
+    assert.is_false(pcall(function() sub[3] = 1e8 end))
+    sub:off()
+    world:tick(0)
+  end)
+end)
+
+describe("thousands of arguments and results", function()
+  it("all arrive, or are refused as too many for the memory of a coroutine", function()
+    local world = support.world()
+    local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
+    local list, got = {}, nil
+    for i = 1, 7985 do list[i] = i end
+    local taker = world:start(function(...) got = select("#", ...) end, unpack(list))
+    local giver = world:start(function() return unpack(list) end)
+    world:tick(0)
+    for _, report in ipairs(support.reports()) do
+      assert.is_truthy(tostring(report.err):find("not enough memory", 1, true))
+    end
+    assert.equal(got and "completed" or "failed", taker:status())
+    assert.is_true(got == nil or got == 7985)
+    local after = world:start(function() return 1 end)
+    world:tick(0)
+    assert.equal("completed", after:status())
+    assert.is_truthy(giver:status() == "completed" or giver:status() == "failed")
+  end)
+end)
