@@ -173,9 +173,9 @@ if support.vm == "lua5.4" then
         end
         local depth = 0
         while pcall(nest, depth + 1, function() return "" end) do depth = depth + 1 end
-        local kept = weft.world { capacity = 2 }
+        local kept, handles = weft.world { capacity = 2 }, {}
         for back = 0, 3 do
-          weft.world { capacity = 2 }
+          handles[back + 1] = weft.world { capacity = 2 }:start(function() end)
           pcall(nest, depth - back, function()
             collectgarbage()
             return ""
@@ -187,8 +187,12 @@ if support.vm == "lua5.4" then
         local h = kept:start(function() ended = true end)
         kept:tick(0)
         print(ended, h:status())
+        for i = 1, #handles do
+          handles[i]:cancel()
+          print(handles[i]:status())
+        end
       ]]
-      assert.equal("true\tcompleted\n", output)
+      assert.equal("true\tcompleted\n" .. ("expired\n"):rep(4), output)
       assert.equal(0, status)
     end)
   end)
