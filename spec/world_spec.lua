@@ -195,6 +195,12 @@ describe("world:configure", function()
     assert.equal(1, world:tick(0))
   end)
 
+  it("keeps the capacity when that is not what it sets", function()
+    local world = support.world { capacity = 10000 }
+    world:configure { resumesPerTick = 5 }
+    assert.equal(10000, world:stats().capacity)
+  end)
+
   it("raises while a routine is alive, and changes nothing", function()
     local world = support.world{ capacity = 4 }
     world:start(function() routine.wait(1) end)
