@@ -13,6 +13,12 @@ describe("world:run", function()
     assert.near(0.1, world.simTime, 1e-6)
   end)
 
+  it("is blamed on its caller when it is called without a world", function()
+    local world = support.world()
+    local _, err = pcall(function() world.run() end)
+    assert.is_truthy(err:find("run_spec.lua:%d+: world:run: a world expected"), err)
+  end)
+
   it("runs 60 ticks a second unless told otherwise", function()
     local world = support.world()
     world:run{ ticks = 60, speed = "max" }
