@@ -195,5 +195,35 @@ if support.vm == "lua5.4" then
       assert.equal("true\tcompleted\n" .. ("expired\n"):rep(4), output)
       assert.equal(0, status)
     end)
+
+    it("leaves handles that are expired, and may be used as any other", function()
+      local status, output = support.child [[
+        local weft = require "weft"
+        local handles = {}
+        local function collectdeep()
+          local function deeper()
+            pcall(string.gsub, "x", "x", deeper)
+            collectgarbage()
+          end
+          pcall(deeper)
+        end
+        for _ = 1, 5 do
+          for _ = 1, 3 do
+            handles[#handles + 1] = weft.world { capacity = 4 }:start(function() end)
+          end
+          collectdeep()
+        end
+        collectgarbage()
+        collectgarbage()
+        local expired = 0
+        for i = 1, #handles do
+          if handles[i]:status() == "expired" then expired = expired + 1 end
+          handles[i]:cancel()
+        end
+        print(expired, #handles)
+      ]]
+      assert.equal("15\t15\n", output)
+      assert.equal(0, status)
+    end)
   end)
 end
