@@ -96,39 +96,46 @@ describe("a finalizer that comes while a call is half done", function()
     closesduring(function(world) world:post(function() end) end)
   end)
 
-  it("may inspect in a start, where a routine has no coroutine yet", function()
-    local world = support.world { capacity = 600 }
-    local on, seen = true, 0
-    local function look()
-      if not on then return end
+  it("may inspect while the coroutine of a routine is just being made", function()
+    collectgarbage("setpause", pause)
+    collectgarbage("setstepmul", stepmul)
+    local seen = 0
+    for round = 1, 12 do
+      local world, on = support.world { capacity = 600 }, true
+      local function look()
+        if not on then return end
+        on = false
+        seen = seen + #world:inspect()
+        on = true
+        doomed(look)
+      end
+      for _ = 1, 3 do doomed(look) end
+      for _ = 1, 280 + round * 20 do world:start(sleeper) end
+      world:tick(1)
+      support.collect()
       on = false
-      seen = seen + #world:inspect()
-      on = true
-      doomed(look)
+      assert.equal(0, world:stats().failed)
+      assert.equal(280 + round * 20, world:stats().active)
     end
-    for _ = 1, 3 do doomed(look) end
-    for _ = 1, 500 do world:start(sleeper) end
-    world:tick(1)
-    support.collect()
-    on = false
-    assert.equal(500, world:stats().active)
-    assert.equal(0, world:stats().failed)
     assert.is_true(seen > 0)
   end)
 
   it("may cancel in an inspect, which shows whole entries alone", function()
     local world = support.world { capacity = 200 }
     local handles = {}
-    for round = 1, 40 do
+    collectgarbage("setpause", pause)
+    collectgarbage("setstepmul", stepmul)
+    for round = 1, 60 do
       local on = true
       for i = 1, 200 do handles[i] = world:start(sleeper) end
-      support.collect()
+      collectgarbage()
+      collectgarbage "step"
       doomed(function()
         if not on then return end
         for i = 1, 200 do handles[i]:cancel() end
       end)
       local junk
-      for i = 1, round * 30 do junk = { junk and i } end
+      for i = 1, round * 40 do junk = { i, junk and {} } end
       for _, entry in ipairs(world:inspect()) do
         assert.equal("queued", entry.status)
         assert.is_truthy(entry.where)
