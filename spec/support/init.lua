@@ -40,19 +40,22 @@ local function setUpVm()
   end
 end
 
--- Busted forgets, after each file, the modules that the file loaded. A program loads weft once,
--- so its modules are kept here and put back.
+-- Busted forgets, after each file, the modules that the file loaded, and the globals it set. A
+-- program loads weft once, so its modules, and the `require` it puts in, are kept and put back.
 local kept = rawget(package, "weftSpecModules") or {}
 rawset(package, "weftSpecModules", kept)
 
 local function keepModules()
   for name, module in pairs(package.loaded) do
-    if name:match "^weft" then kept[name] = module end
+    if name == "weft" or name:match "^weft%." then kept[name] = module end
   end
+  rawset(package, "weftSpecRequire", require)
 end
 
 local function putBackModules()
   for name, module in pairs(kept) do package.loaded[name] = module end
+  local locked = rawget(package, "weftSpecRequire")
+  if locked then rawset(_G, "require", locked) end
 end
 
 setUpVm()
