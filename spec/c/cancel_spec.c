@@ -5,49 +5,15 @@
 #include <string.h>
 
 #include "core/world.h"
-#include "support/failing.h"
-#include "support/unit.h"
+#include "support/ground.h"
 
 #define SECOND INT64_C(1000000000)
-
-static weft_world *world;
 
 static int make_world(void **state)
 {
   (void)state;
   weft_world_config config = {.capacity = 64};
-  failing_install();
-  return weft_world_new(&config, &world);
-}
-
-static int drop_world(void **state)
-{
-  (void)state;
-  bool valid = weft__sched_valid(&world->sched) && weft__fiber_pool_valid(world->pool);
-  bool clean =
-      weft_world_delete(world) == WEFT_OK && failing_blocks() == 0 && failing_mapped() == 0;
-  failing_remove();
-  return valid && clean ? 0 : -1;
-}
-
-static weft_handle start(weft_body body, void *arg)
-{
-  weft_handle handle = 0;
-  assert_int_equal(weft_routine_start(world, body, arg, &handle), WEFT_OK);
-  return handle;
-}
-
-static uint64_t tick(double dt)
-{
-  uint64_t resumed = 0;
-  assert_int_equal(weft_world_tick(world, dt, &resumed), WEFT_OK);
-  assert_true(weft__sched_valid(&world->sched));
-  return resumed;
-}
-
-static void assert_state(weft_handle handle, weft_state expected)
-{
-  assert_int_equal(weft_routine_state(world, handle), expected);
+  return make_ground(&config);
 }
 
 static uint32_t drain(uint32_t passes)
@@ -387,7 +353,7 @@ static void a_join_has_a_time_limit_and_can_be_cancelled(void **state)
   assert_false(weft_routine_has_joiners(weft_routine_find(world, target)));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, drop_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, drop_ground)
 
 /* Waits twice behind a shield, then once without. */
 static weft_status sleep_shielded(weft_routine *self, void *arg)

@@ -8,21 +8,10 @@
 
 #include "core/world.h"
 #include "support/failing.h"
+#include "support/ground.h"
 #include "support/random.h"
-#include "support/unit.h"
 
 #define SECOND INT64_C(1000000000)
-
-static weft_world *world;
-static char story[400]; /* what happened, a word each */
-
-static void say(const char *word)
-{
-  size_t length = strlen(story);
-  assert_true(length + strlen(word) + 2 < sizeof story);
-  if (length > 0) story[length++] = ' ';
-  strcpy(story + length, word);
-}
 
 static void say_ended(void *host, weft_owner owner, void *data)
 {
@@ -35,25 +24,7 @@ static int make_world(void **state)
 {
   (void)state;
   weft_world_config config = {.capacity = 64, .hooks = {.owner_ended = say_ended}};
-  story[0] = '\0';
-  failing_install();
-  return weft_world_new(&config, &world);
-}
-
-static int drop_world(void **state)
-{
-  (void)state;
-  bool valid = weft__sched_valid(&world->sched);
-  bool clean =
-      weft_world_delete(world) == WEFT_OK && failing_blocks() == 0 && failing_mapped() == 0;
-  failing_remove();
-  return valid && clean ? 0 : -1;
-}
-
-static void tick(double dt)
-{
-  assert_int_equal(weft_world_tick(world, dt, NULL), WEFT_OK);
-  assert_true(weft__sched_valid(&world->sched));
+  return make_ground(&config);
 }
 
 static weft_owner make(weft_owner parent, char *name)
@@ -64,7 +35,7 @@ static weft_owner make(weft_owner parent, char *name)
   return owner;
 }
 
-static weft_handle start(weft_owner owner, weft_body body, void *arg)
+static weft_handle start_owned(weft_owner owner, weft_body body, void *arg)
 {
   weft_handle handle = 0;
   assert_int_equal(weft_routine_start_owned(world, owner, body, arg, &handle), WEFT_OK);
@@ -97,12 +68,12 @@ static void a_destroyed_owner_takes_its_routines_and_children_along(void **state
   (void)state;
   weft_owner top = make(0, "top"), left = make(top, "left"), right = make(top, "right");
   weft_owner below = make(left, "below"), other = make(0, "other");
-  weft_handle first = start(top, stay, "1");
-  start(right, stay, "2");
-  start(below, stay, "3");
-  start(left, stay, "4");
-  start(top, stay, "5");
-  weft_handle free = start(0, stay, "free"), kept = start(other, stay, "kept");
+  weft_handle first = start_owned(top, stay, "1");
+  start_owned(right, stay, "2");
+  start_owned(below, stay, "3");
+  start_owned(left, stay, "4");
+  start_owned(top, stay, "5");
+  weft_handle free = start_owned(0, stay, "free"), kept = start_owned(other, stay, "kept");
   tick(0);
   assert_true(weft_owner_destroy(world, top));
   assert_string_equal(story, "");
@@ -123,7 +94,7 @@ static void nothing_left_is_told_before_destroy_returns(void **state)
   make(top, "a");
   weft_owner b = make(top, "b");
   make(b, "c");
-  weft_handle never = start(b, stay, "never");
+  weft_handle never = start_owned(b, stay, "never");
   assert_true(weft_owner_destroy(world, top));
   assert_string_equal(story, "a c b top");
   assert_int_equal(weft_routine_state(world, never), WEFT_STATE_CANCELLED);
@@ -183,7 +154,7 @@ static void the_disabled_start_nothing_until_all_above_are_enabled(void **state)
 {
   (void)state;
   weft_owner top = make(0, "top"), child = make(top, "child");
-  start(child, stay, "1");
+  start_owned(child, stay, "1");
   tick(0);
   assert_true(weft_owner_disable(world, top));
   assert_false(weft_owner_disable(world, top));
@@ -197,7 +168,7 @@ static void the_disabled_start_nothing_until_all_above_are_enabled(void **state)
   assert_int_equal(weft_world_active(world), 0);
   assert_int_equal(refusal(late), WEFT_DISABLED);
   assert_true(weft_owner_enable(world, child));
-  start(late, end_at_once, NULL);
+  start_owned(late, end_at_once, NULL);
   tick(0);
   assert_true(weft_owner_alive(world, child));
 }
@@ -216,8 +187,8 @@ static void its_own_routine_may_destroy_it(void **state)
 {
   (void)state;
   weft_owner owner = make(0, "over");
-  start(owner, destroy_own, &owner);
-  start(owner, stay, "never");
+  start_owned(owner, destroy_own, &owner);
+  start_owned(owner, stay, "never");
   tick(0);
   assert_string_equal(story, "on out over");
 }
@@ -230,7 +201,7 @@ static void owners_outlive_a_configure(void **state)
   config.capacity = 8;
   for (int i = 0; i < 300; i++) assert_int_equal(weft_world_configure(world, &config), WEFT_OK);
   assert_true(weft_owner_alive(world, owner));
-  start(owner, stay, "1");
+  start_owned(owner, stay, "1");
   tick(0);
   weft_owner_destroy_all(world);
   tick(0);
@@ -254,7 +225,7 @@ static void a_scale_moves_what_is_left(void **state)
   (void)state;
   double ten = 10;
   weft_owner top = make(0, "top"), owner = make(top, "owner");
-  weft_handle handle = start(owner, sleep_once, &ten);
+  weft_handle handle = start_owned(owner, sleep_once, &ten);
   tick(0);
   weft_routine *routine = weft_routine_find(world, handle);
   tick(4);
@@ -346,7 +317,7 @@ static void equal_deadlines_keep_their_order(void **state)
   double one = 1;
   weft_owner owner = make(0, "x");
   weft_handle handles[6];
-  for (int i = 0; i < 6; i++) handles[i] = start(i % 2 ? owner : 0, sleep_once, &one);
+  for (int i = 0; i < 6; i++) handles[i] = start_owned(i % 2 ? owner : 0, sleep_once, &one);
   tick(0);
   double scales[] = {0, 3, 0, 0.5, 1};
   for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
@@ -432,7 +403,7 @@ static void any_order_of_calls_keeps_the_structure(void **state)
   unit_for_seeds(200, any_program);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, drop_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, drop_ground)
 
 int main(void)
 {

@@ -6,55 +6,16 @@
 #include <string.h>
 
 #include "core/world.h"
-#include "support/failing.h"
+#include "support/ground.h"
 #include "support/random.h"
-#include "support/unit.h"
 
 #define SECOND INT64_C(1000000000)
-
-static weft_world *world;
-static char story[400]; /* what happened, a word each */
-
-static void say(const char *word)
-{
-  size_t length = strlen(story);
-  assert_true(length + strlen(word) + 2 < sizeof story);
-  if (length > 0) story[length++] = ' ';
-  strcpy(story + length, word);
-}
 
 static int make_world(void **state)
 {
   (void)state;
   weft_world_config config = {.capacity = 64};
-  story[0] = '\0';
-  failing_install();
-  return weft_world_new(&config, &world);
-}
-
-static int drop_world(void **state)
-{
-  (void)state;
-  bool valid = weft__sched_valid(&world->sched) && weft__fiber_pool_valid(world->pool);
-  bool clean =
-      weft_world_delete(world) == WEFT_OK && failing_blocks() == 0 && failing_mapped() == 0;
-  failing_remove();
-  return valid && clean ? 0 : -1;
-}
-
-static weft_handle start(weft_body body, void *arg)
-{
-  weft_handle handle = 0;
-  assert_int_equal(weft_routine_start(world, body, arg, &handle), WEFT_OK);
-  return handle;
-}
-
-static uint64_t tick(double dt)
-{
-  uint64_t resumed = 0;
-  assert_int_equal(weft_world_tick(world, dt, &resumed), WEFT_OK);
-  assert_true(weft__sched_valid(&world->sched));
-  return resumed;
+  return make_ground(&config);
 }
 
 static uint32_t pinned(void)
@@ -62,11 +23,6 @@ static uint32_t pinned(void)
   weft_world_stats stats;
   weft_world_stats_get(world, &stats);
   return stats.pinned;
-}
-
-static void assert_state(weft_handle handle, weft_state expected)
-{
-  assert_int_equal(weft_routine_state(world, handle), expected);
 }
 
 /* --- Waiting ------------------------------------------------------------------------------- */
@@ -439,7 +395,7 @@ static void misuse_of_arming_stops_at_the_door(void **state)
   }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, drop_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, drop_ground)
 
 int main(void)
 {

@@ -6,11 +6,11 @@
 
 #include "core/world.h"
 #include "support/failing.h"
-#include "support/unit.h"
+#include "support/ground.h"
 
 #define SECOND INT64_C(1000000000)
 
-static weft_world *world, *other;
+static weft_world *other;
 static uint32_t calls;
 
 static weft_world *new_world(weft_world_hooks hooks)
@@ -41,14 +41,7 @@ static int drop_worlds(void **state)
   return valid && clean ? 0 : -1;
 }
 
-static weft_handle start(weft_world *where, weft_body body, void *arg)
-{
-  weft_handle handle = 0;
-  assert_int_equal(weft_routine_start(where, body, arg, &handle), WEFT_OK);
-  return handle;
-}
-
-static void tick(weft_world *which)
+static void tick_once(weft_world *which)
 {
   assert_int_equal(weft_world_tick(which, 1, NULL), WEFT_OK);
 }
@@ -101,9 +94,9 @@ static void a_world_obeys_the_thread_that_made_it(void **state)
 {
   (void)state;
   answers all = {
-      .handle = start(world, sleep_long, NULL), .started = 77, .resumed = 77, .left = 77};
+      .handle = start_in(world, sleep_long, NULL), .started = 77, .resumed = 77, .left = 77};
   weft__thread thread;
-  tick(world);
+  tick_once(world);
   assert_int_equal(weft__thread_start(&thread, call_everything, &all), WEFT_OK);
   weft__thread_join(&thread);
   assert_refused(&all);
@@ -125,8 +118,8 @@ static void a_thread_that_a_routine_made_is_no_better(void **state)
 {
   (void)state;
   answers all = {.started = 77, .resumed = 77, .left = 77};
-  start(world, call_from_a_thread, &all);
-  tick(world);
+  start_in(world, call_from_a_thread, &all);
+  tick_once(world);
   assert_refused(&all);
 }
 
@@ -219,13 +212,13 @@ static void nothing_that_ticks_runs_inside_a_tick(void **state)
   weft_world_config config = {.capacity = 4, .hooks = hooks};
   assert_int_equal(weft_world_configure(world, &config), WEFT_OK);
   assert_int_equal(weft_world_post(world, try_in_a_post, NULL, WEFT_HIGH), WEFT_OK);
-  start(world, try_in_a_routine, NULL);
-  tick(world);
+  start_in(world, try_in_a_routine, NULL);
+  tick_once(world);
   assert_int_equal(calls, 1 + 3 + 1);
-  tick(world);
+  tick_once(world);
   assert_int_equal(calls, 5 + 3 + 2);
-  start(world, try_in_a_routine, NULL);
-  tick(world);
+  start_in(world, try_in_a_routine, NULL);
+  tick_once(world);
   assert_int_equal(weft_world_drain(world, 1, NULL), WEFT_OK);
   assert_int_equal(calls, 10 + 4 + 2);
 }
@@ -246,7 +239,7 @@ static weft_status visit_the_other(weft_routine *self, void *arg)
   assert_int_equal(weft_arm_join(other, self, it->victim, -1, &done), WEFT_OUTSIDE);
   assert_int_equal(weft_park(other, self), WEFT_OUTSIDE);
   assert_int_equal(weft_join(it->victim, -1), WEFT_EXPIRED);
-  it->started = start(other, sleep_long, NULL);
+  it->started = start_in(other, sleep_long, NULL);
   assert_true(weft_cancel(other, it->victim));
   return weft_wait(SECOND);
 }
@@ -254,16 +247,16 @@ static weft_status visit_the_other(weft_routine *self, void *arg)
 static void a_routine_may_start_and_cancel_in_another_world_but_not_wait_there(void **state)
 {
   (void)state;
-  visit it = {.victim = start(other, sleep_long, NULL)};
-  tick(other);
-  weft_handle visitor = start(world, visit_the_other, &it);
-  tick(world);
+  visit it = {.victim = start_in(other, sleep_long, NULL)};
+  tick_once(other);
+  weft_handle visitor = start_in(world, visit_the_other, &it);
+  tick_once(world);
   assert_int_equal(weft_routine_state(world, visitor), WEFT_STATE_SLEEPING);
   assert_int_equal(weft_routine_state(other, it.victim), WEFT_STATE_CANCELLING);
-  tick(other);
+  tick_once(other);
   assert_int_equal(weft_routine_state(other, it.victim), WEFT_STATE_CANCELLED);
   assert_int_equal(weft_routine_state(other, it.started), WEFT_STATE_SLEEPING);
-  tick(world);
+  tick_once(world);
   assert_int_equal(weft_routine_state(world, visitor), WEFT_STATE_COMPLETED);
 }
 
@@ -271,7 +264,7 @@ static weft_status make_and_drop_a_world(weft_routine *self, void *arg)
 {
   (void)self, (void)arg;
   weft_world *made = new_world((weft_world_hooks){.host = NULL});
-  start(made, sleep_long, NULL);
+  start_in(made, sleep_long, NULL);
   assert_int_equal(weft_next_tick(), WEFT_OK);
   assert_int_equal(weft_world_tick(made, 0, NULL), WEFT_BUSY);
   assert_int_equal(weft_world_delete(made), WEFT_OK); /* it does not tick */
@@ -281,22 +274,23 @@ static weft_status make_and_drop_a_world(weft_routine *self, void *arg)
 static void a_routine_may_make_and_delete_another_world(void **state)
 {
   (void)state;
-  weft_handle handle = start(world, make_and_drop_a_world, NULL);
-  tick(world);
-  tick(world);
+  weft_handle handle = start_in(world, make_and_drop_a_world, NULL);
+  tick_once(world);
+  tick_once(world);
   assert_int_equal(weft_routine_state(world, handle), WEFT_STATE_COMPLETED);
 }
 
 static void worlds_of_a_thread_tick_in_turn(void **state)
 {
   (void)state;
-  weft_handle mine = start(world, sleep_long, NULL), theirs = start(other, sleep_long, NULL);
+  weft_handle mine = start_in(world, sleep_long, NULL),
+              theirs = start_in(other, sleep_long, NULL);
   for (int i = 0; i < 100; i++) {
-    tick(world);
-    if (i % 2) tick(other);
+    tick_once(world);
+    if (i % 2) tick_once(other);
   }
   assert_int_equal(weft_routine_state(world, mine), WEFT_STATE_SLEEPING);
-  tick(world);
+  tick_once(world);
   assert_int_equal(weft_routine_state(world, mine), WEFT_STATE_COMPLETED);
   assert_int_equal(weft_routine_state(other, theirs), WEFT_STATE_SLEEPING);
 }

@@ -7,21 +7,10 @@
 
 #include "core/world.h"
 #include "support/failing.h"
+#include "support/ground.h"
 #include "support/random.h"
-#include "support/unit.h"
 
 #define SECOND INT64_C(1000000000)
-
-static weft_world *world;
-static char story[200];
-
-static void say(const char *word)
-{
-  size_t length = strlen(story);
-  assert_true(length + strlen(word) + 2 < sizeof story);
-  if (length > 0) story[length++] = ' ';
-  strcpy(story + length, word);
-}
 
 static void say_phase(void *host, weft_phase phase, double dt)
 {
@@ -36,31 +25,7 @@ static int make_world(void **state)
 {
   (void)state;
   weft_world_config config = {.capacity = 8, .posts_per_tick = 3};
-  story[0] = '\0';
-  failing_install();
-  return weft_world_new(&config, &world);
-}
-
-static int drop_world(void **state)
-{
-  (void)state;
-  bool valid = weft__sched_valid(&world->sched) && weft__fiber_pool_valid(world->pool);
-  bool clean =
-      weft_world_delete(world) == WEFT_OK && failing_blocks() == 0 && failing_mapped() == 0;
-  failing_remove();
-  return valid && clean ? 0 : -1;
-}
-
-static weft_handle start(weft_world *where, weft_body body, void *arg)
-{
-  weft_handle handle = 0;
-  assert_int_equal(weft_routine_start(where, body, arg, &handle), WEFT_OK);
-  return handle;
-}
-
-static void tick(double dt)
-{
-  assert_int_equal(weft_world_tick(world, dt, NULL), WEFT_OK);
+  return make_ground(&config);
 }
 
 static weft_world_stats stats(void)
@@ -107,7 +72,7 @@ static void a_tick_goes_through_its_stages_in_order(void **state)
   weft_world_config config = {.hooks = {story, .phase = say_phase}};
   assert_int_equal(weft_world_configure(world, &config), WEFT_OK);
   assert_ptr_equal(weft_world_host(world), story);
-  start(world, say_it, "routine");
+  start(say_it, "routine");
   weft_world_post(world, say_post, "post", WEFT_NORMAL);
   assert_false(weft_world_in_tick(world));
   tick(0.25);
@@ -239,7 +204,7 @@ static void configuring_keeps_clocks_counters_and_posts(void **state)
 {
   (void)state;
   weft_world_config config = {.capacity = 100, .resumes_per_tick = 7, .stack_bytes = 20000};
-  weft_handle old = start(world, say_it, "before");
+  weft_handle old = start(say_it, "before");
   tick(1.0 / 3);
   weft_world_post(world, say_post, "posted", WEFT_HIGH);
   assert_int_equal(weft_world_configure(world, &config), WEFT_OK);
@@ -250,7 +215,7 @@ static void configuring_keeps_clocks_counters_and_posts(void **state)
   assert_int_equal(stats().capacity, 100);
   assert_true(stats().stack_bytes >= 20000 && stats().stack_bytes < 20000 + 65536);
   assert_int_equal(weft_routine_state(world, old), WEFT_STATE_EXPIRED);
-  start(world, say_it, "after");
+  start(say_it, "after");
   tick(1.0 / 3);
   assert_string_equal(story, "before posted after");
   assert_int_equal(weft_world_configure(world, NULL), WEFT_OK);
@@ -261,7 +226,7 @@ static void configuring_keeps_clocks_counters_and_posts(void **state)
 static void a_world_with_routines_is_not_configured(void **state)
 {
   (void)state;
-  weft_handle handle = start(world, sleep_long, NULL);
+  weft_handle handle = start(sleep_long, NULL);
   assert_int_equal(weft_world_configure(world, NULL), WEFT_ALIVE);
   tick(0);
   assert_int_equal(weft_world_configure(world, NULL), WEFT_ALIVE);
@@ -294,7 +259,7 @@ static void limits_are_checked_at_both_ends(void **state)
   bool slow = unit_on_valgrind() || unit_has_asan() || unit_has_tsan(); /* 2 GB of zeroes */
   for (size_t i = 0; i < sizeof good / sizeof good[0] - slow; i++) {
     assert_int_equal(weft_world_new(&good[i], &other), WEFT_OK);
-    start(other, say_it, "ran");
+    start_in(other, say_it, "ran");
     assert_int_equal(weft_world_tick(other, 0, NULL), WEFT_OK);
     assert_int_equal(weft_world_delete(other), WEFT_OK);
   }
@@ -305,9 +270,9 @@ static void a_world_goes_with_its_routines_as_they_stand(void **state)
 {
   (void)state;
   weft_world *other = new_world();
-  start(other, sleep_long, NULL);
+  start_in(other, sleep_long, NULL);
   assert_int_equal(weft_world_tick(other, 0, NULL), WEFT_OK);
-  start(other, sleep_long, NULL);
+  start_in(other, sleep_long, NULL);
   weft_world_post(other, say_post, "never", WEFT_NORMAL);
   assert_int_equal(weft_world_delete(other), WEFT_OK);
   assert_string_equal(story, "");
@@ -319,7 +284,7 @@ static void a_handle_of_another_world_is_expired(void **state)
 {
   (void)state;
   weft_world *other = new_world();
-  weft_handle mine = start(world, sleep_long, NULL), theirs = start(other, sleep_long, NULL);
+  weft_handle mine = start(sleep_long, NULL), theirs = start_in(other, sleep_long, NULL);
   assert_true(mine != theirs && mine != 0 && theirs != 0);
   assert_int_equal(weft_routine_state(other, mine), WEFT_STATE_EXPIRED);
   assert_int_equal(weft_routine_state(world, theirs), WEFT_STATE_EXPIRED);
@@ -334,12 +299,12 @@ static void a_handle_of_a_dead_world_stays_a_stranger(void **state)
 {
   (void)state;
   weft_world *other = new_world();
-  weft_handle dead = start(other, sleep_long, NULL);
+  weft_handle dead = start_in(other, sleep_long, NULL);
   weft_world_delete(other);
   assert_int_equal(weft_routine_state(world, dead), WEFT_STATE_EXPIRED);
   for (int i = 0; i < 250; i++) {
     other = new_world();
-    weft_handle handle = start(other, sleep_long, NULL);
+    weft_handle handle = start_in(other, sleep_long, NULL);
     assert_true(handle != dead);
     assert_int_equal(weft_routine_state(other, dead), WEFT_STATE_EXPIRED);
     weft_world_delete(other);
@@ -349,10 +314,10 @@ static void a_handle_of_a_dead_world_stays_a_stranger(void **state)
 static void worlds_that_live_at_once_never_share_a_tag(void **state)
 {
   (void)state;
-  weft_handle mine = start(world, sleep_long, NULL);
+  weft_handle mine = start(sleep_long, NULL);
   for (int i = 0; i < 1000; i++) {
     weft_world *other = new_world();
-    weft_handle theirs = start(other, sleep_long, NULL); /* the same slot and generation */
+    weft_handle theirs = start_in(other, sleep_long, NULL); /* the same slot and generation */
     assert_int_equal(weft_routine_state(other, mine), WEFT_STATE_EXPIRED);
     assert_int_equal(weft_routine_state(world, theirs), WEFT_STATE_EXPIRED);
     weft_world_delete(other);
@@ -365,7 +330,7 @@ static void more_worlds_than_tags_can_live(void **state)
   weft_world *all[300];
   for (int i = 0; i < 300; i++) all[i] = new_world();
   for (int i = 0; i < 300; i++) {
-    weft_handle handle = start(all[i], sleep_long, NULL);
+    weft_handle handle = start_in(all[i], sleep_long, NULL);
     assert_true(handle != 0);
     assert_int_equal(weft_routine_state(all[i], handle), WEFT_STATE_QUEUED);
   }
@@ -376,7 +341,7 @@ static void a_full_world_refuses_and_writes_nothing(void **state)
 {
   (void)state;
   weft_handle handle = 77;
-  for (int i = 0; i < 8; i++) start(world, sleep_long, NULL);
+  for (int i = 0; i < 8; i++) start(sleep_long, NULL);
   assert_int_equal(weft_routine_start(world, sleep_long, NULL, &handle), WEFT_FULL);
   assert_int_equal(weft_routine_start(world, NULL, NULL, &handle), WEFT_INVALID);
   assert_int_equal(handle, 77);
@@ -408,7 +373,7 @@ static void every_status_has_a_name_and_a_text(void **state)
   assert_string_equal(weft_version(), WEFT_VERSION);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, drop_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, drop_ground)
 
 int main(void)
 {
