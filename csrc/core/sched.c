@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sched.c - the scheduler of sched.h: slots and handles, arming and waking, the pass.
+** sched.c - the scheduler of sched.h: slots and handles, waking, the pass.
 */
 #include "core/sched.h"
 
+#include "core/sched_cancel.h"
 #include "core/sched_joins.h"
 #include "platform/platform.h"
 #include "platform/system.h"
-
-/* What the bit field of a task holds. */
-#define MAX_SHIELDS 63
 
 /* Handles: tag, generation, slot. */
 #define SLOT_BITS 24
@@ -138,8 +136,7 @@ weft__task *weft__sched_start(weft__sched *sched)
 
 /* --- Waking -------------------------------------------------------------------------------- */
 
-/* Takes the task out of whatever it waits in. */
-static void detach(weft__sched *sched, weft__task *task)
+void weft__sched_detach(weft__sched *sched, weft__task *task)
 {
   uint32_t slot = weft__sched_slot(sched, task);
   if (task->joins != WEFT_NO_SLOT) weft__joins_leave(sched, task);
@@ -165,53 +162,11 @@ static void detach(weft__sched *sched, weft__task *task)
 
 void weft__sched_make_ready(weft__sched *sched, weft__task *task, weft_status wake)
 {
-  detach(sched, task);
+  weft__sched_detach(sched, task);
   task->wake = (int8_t)wake;
   task->state = WEFT_STATE_QUEUED;
   task->place = WEFT_PLACE_READY;
   weft__ring_push(&sched->ready, weft__sched_slot(sched, task));
-}
-
-static void put_in_cancel_lane(weft__sched *sched, weft__task *task)
-{
-  uint32_t slot = weft__sched_slot(sched, task);
-  task->wake = WEFT_CANCELLED;
-  task->state = WEFT_STATE_CANCELLING;
-  task->place = WEFT_PLACE_CANCEL;
-  task->next = WEFT_NO_SLOT;
-  if (sched->cancel_last == WEFT_NO_SLOT)
-    sched->cancel_first = slot;
-  else
-    weft__sched_at(sched, sched->cancel_last)->next = slot;
-  sched->cancel_last = slot;
-  sched->cancel_count++;
-}
-
-/* Near its end, mostly: only who was armed just now is taken out again. */
-static void take_out_of_cancel_lane(weft__sched *sched, weft__task *task)
-{
-  uint32_t slot = weft__sched_slot(sched, task), before = WEFT_NO_SLOT;
-  for (uint32_t at = sched->cancel_first; at != slot; at = weft__sched_at(sched, at)->next)
-    before = at;
-  if (before == WEFT_NO_SLOT)
-    sched->cancel_first = task->next;
-  else
-    weft__sched_at(sched, before)->next = task->next;
-  if (sched->cancel_last == slot) sched->cancel_last = before;
-  task->next = WEFT_NO_SLOT;
-  sched->cancel_count--;
-}
-
-static weft__task *take_from_cancel_lane(weft__sched *sched)
-{
-  sched->cancel_pass_left--;
-  sched->cancel_count--;
-  weft__task *task = weft__sched_at(sched, sched->cancel_first);
-  sched->cancel_first = task->next;
-  if (sched->cancel_first == WEFT_NO_SLOT) sched->cancel_last = WEFT_NO_SLOT;
-  task->next = WEFT_NO_SLOT;
-  if (task->raises < UINT8_MAX) task->raises++;
-  return task;
 }
 
 void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
@@ -247,17 +202,6 @@ bool weft__sched_wake(weft__sched *sched, weft__task *task)
   return true;
 }
 
-bool weft__sched_shield(weft__sched *sched, weft__task *task, bool up)
-{
-  WEFT_ASSERT(task == sched->running);
-  if (up ? task->shields == MAX_SHIELDS : task->shields == 0) return false;
-  task->shields = (uint8_t)(up ? task->shields + 1 : task->shields - 1) & MAX_SHIELDS;
-  if (!weft__sched_is_armed(task))
-    task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
-  (void)sched;
-  return true;
-}
-
 weft_waiting weft__sched_waiting(const weft__task *task)
 {
   if (task->unstarted) return WEFT_WAITING_START;
@@ -275,179 +219,6 @@ weft_waiting weft__sched_waiting(const weft__task *task)
   default:
     return task->state == WEFT_STATE_SLEEPING ? WEFT_WAITING_TICK : WEFT_WAITING_TURN;
   }
-}
-
-bool weft__sched_cancel(weft__sched *sched, weft__task *task)
-{
-  if (!task->alive) return false;
-  bool holds = task->shields > 0 && !sched->force;
-  bool held = task->cancel && task->shields > 0 && task->place != WEFT_PLACE_CANCEL;
-  if (holds || (task->cancel && !held)) {
-    task->cancel = true;
-    return true;
-  }
-  task->cancel = true;
-  if (task == sched->running && !weft__sched_is_armed(task)) {
-    task->state = WEFT_STATE_CANCELLING;
-    return true;
-  }
-  detach(sched, task);
-  if (task->unstarted) {
-    if (sched->ops->dropped) sched->ops->dropped(sched, task);
-    weft__sched_finish(sched, task, WEFT_STATE_CANCELLED);
-    weft__sched_release(sched, task);
-  } else {
-    put_in_cancel_lane(sched, task);
-  }
-  return true;
-}
-
-/* --- Arming -------------------------------------------------------------------------------- */
-
-/* Whether the wait may be armed: WEFT_OK, or WEFT_PARKED if the cancel lane took the task, or why
-   not. A task that cancelled itself is told at its first wait, at once; one that swallows what it
-   was told gets a tick for each further time. */
-static WEFT_NOINLINE weft_status admit_cancelled(weft__sched *sched, weft__task *task)
-{
-  WEFT_CHECK(!weft__sched_is_armed(task)); /* two waits at once */
-  if (task->shields > 0 && !sched->force) return WEFT_OK;
-  if (task->raises == 0) {
-    task->raises = 1;
-    return WEFT_CANCELLED;
-  }
-  if (sched->force || task->raises >= WEFT_MAX_SWALLOWED) {
-    task->raises = 0; /* its cleanups count anew */
-    return WEFT_FORCED;
-  }
-  weft__sched_arm_cancelled(sched, task);
-  return WEFT_PARKED;
-}
-
-static inline weft_status admit(weft__sched *sched, weft__task *task)
-{
-  /* Neither armed nor told to stop: both change the state of the running task. */
-  WEFT_ASSERT(task == sched->running);
-  return WEFT_LIKELY(task->state == WEFT_STATE_RUNNING) ? WEFT_OK
-                                                        : admit_cancelled(sched, task);
-}
-
-static inline void begin_wait(weft__sched *sched, weft__task *task, bool real)
-{
-  task->since = real ? sched->real.now : weft__sched_now(sched, task);
-  task->on_real_time = real;
-  task->state = WEFT_STATE_SLEEPING;
-  task->wake = WEFT_OK;
-}
-
-void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task)
-{
-  WEFT_CHECK(!weft__sched_is_armed(task));
-  begin_wait(sched, task, false);
-  put_in_cancel_lane(sched, task);
-}
-
-weft_status weft__sched_arm_next(weft__sched *sched, weft__task *task)
-{
-  weft_status status = admit(sched, task);
-  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
-  begin_wait(sched, task, false);
-  task->place = WEFT_PLACE_READY;
-  weft__ring_push(&sched->ready, weft__sched_slot(sched, task));
-  return WEFT_OK;
-}
-
-static inline int64_t deadline_after(int64_t now, int64_t ns)
-{
-  return ns > INT64_MAX - now ? INT64_MAX : now + ns;
-}
-
-static inline void add_deadline(weft__sched *sched, weft__task *task, int64_t ns)
-{
-  if (WEFT_UNLIKELY(task->owned == WEFT_OWNED_SCALED)) {
-    weft__sched_add_local_deadline(sched, task, ns);
-    return;
-  }
-  task->place = WEFT_PLACE_SIM;
-  weft__heap_add(&sched->sim_heap, weft__sched_slot(sched, task),
-                 deadline_after(task->since, ns));
-}
-
-weft_status weft__sched_arm_sleep(weft__sched *sched, weft__task *task, int64_t ns, bool real)
-{
-  weft_status status = admit(sched, task);
-  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
-  begin_wait(sched, task, real);
-  if (!real) {
-    add_deadline(sched, task, ns);
-    return WEFT_OK;
-  }
-  task->place = WEFT_PLACE_REAL;
-  weft__heap_add(&sched->real_heap, weft__sched_slot(sched, task),
-                 deadline_after(task->since, ns));
-  return WEFT_OK;
-}
-
-static void limit_time(weft__sched *sched, weft__task *task, int64_t timeout)
-{
-  if (timeout >= 0) add_deadline(sched, task, timeout);
-}
-
-weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__task *target,
-                                 int64_t timeout)
-{
-  WEFT_ASSERT(target->alive);
-  if (target == task) return WEFT_SELF;
-  if (weft__joins_close_ring(sched, task, target)) return WEFT_RING;
-  weft_status status = admit(sched, task);
-  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
-  begin_wait(sched, task, false);
-  weft__joins_add(sched, target, task);
-  limit_time(sched, task, timeout);
-  return WEFT_OK;
-}
-
-weft_status weft__sched_arm_several(weft__sched *sched, weft__task *task, weft_watch *watches,
-                                    uint32_t count, uint32_t needed, int64_t timeout,
-                                    bool *done)
-{
-  weft_status status = weft__joins_look_up(sched, task, watches, count, &needed);
-  if (status != WEFT_OK) return status;
-  *done = needed == 0;
-  if (*done) return WEFT_OK;
-  status = admit(sched, task);
-  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
-  begin_wait(sched, task, false);
-  weft__joins_watch(sched, task, watches, count, needed);
-  limit_time(sched, task, timeout);
-  return WEFT_OK;
-}
-
-void weft__sched_disarm(weft__sched *sched, weft__task *task)
-{
-  if (task->place == WEFT_PLACE_CANCEL) take_out_of_cancel_lane(sched, task);
-  detach(sched, task);
-  task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
-}
-
-int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task)
-{
-  return (task->on_real_time ? sched->real.now : weft__sched_now(sched, task)) - task->since;
-}
-
-int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task)
-{
-  uint32_t slot = weft__sched_slot(sched, task);
-  int64_t left = -1;
-  if ((task->place == WEFT_PLACE_SIM && task->owned == WEFT_OWNED_SCALED) ||
-      task->place == WEFT_PLACE_FROZEN)
-    left = sched->members[slot].due - weft__sched_local_now(sched, task);
-  else if (task->place == WEFT_PLACE_SIM)
-    left = weft__heap_deadline(&sched->sim_heap, slot) - sched->sim.now;
-  else if (task->place == WEFT_PLACE_REAL)
-    left = weft__heap_deadline(&sched->real_heap, slot) - sched->real.now;
-  else
-    return -1;
-  return left > 0 ? left : 0;
 }
 
 /* --- The pass ------------------------------------------------------------------------------ */
@@ -502,7 +273,7 @@ void weft__sched_begin_drain(weft__sched *sched)
 /* The lanes before the ready one; NULL once they are empty, as they mostly are all the time. */
 static WEFT_NOINLINE weft__task *take_early(weft__sched *sched)
 {
-  if (sched->cancel_pass_left > 0) return take_from_cancel_lane(sched);
+  if (sched->cancel_pass_left > 0) return weft__cancel_lane_take(sched);
   if (sched->budget_left == 0) return NULL;
   uint32_t slot = weft__ring_pop(&sched->urgent);
   sched->early = slot != WEFT_RING_HOLE;

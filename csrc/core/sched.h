@@ -156,11 +156,16 @@ bool weft__sched_shield(weft__sched *sched, weft__task *task, bool up);
 /* What the task waits for. */
 weft_waiting weft__sched_waiting(const weft__task *task);
 
+/* Takes a task out of whatever it waits in, but for the cancel lane. */
+void weft__sched_detach(weft__sched *sched, weft__task *task);
+
 /* Takes a task that waits out of all that it waits in and makes it ready, whatever its state. */
 void weft__sched_make_ready(weft__sched *sched, weft__task *task, weft_status wake);
 
 /* True if the task was alive. */
 bool weft__sched_cancel(weft__sched *sched, weft__task *task);
+
+/* --- sched_arm.c: how a wait begins --- */
 
 /*
 ** Arming, for the running task: WEFT_OK, WEFT_CANCELLED or WEFT_FORCED (see `weft_arm_wait`).

@@ -185,8 +185,11 @@ int routine_start_owned(lua_State *L, realm *R, weft_owner owner, int first, con
 void routine_look(const realm *R, weft_routine *routine); /* whether it was closed by hand */
 void routine_look_around(realm *R);                       /* the same, at one in turn */
 void routine_push_parts(lua_State *L);                    /* -> body, handler */
-void routine_push_shield_halves(lua_State *L);            /* table -> table */
 void routine_open(lua_State *L);
+
+/* --- inside.c --- */
+void inside_push_halves(lua_State *L); /* table -> table */
+void inside_open(lua_State *L);        /* table -> table */
 
 /* --- waits.c --- */
 /* Addresses that only the scheduler and waits.lua know: a wait is over; and: ask for it by a yield. */

@@ -424,7 +424,7 @@ void waits_open(lua_State *L)
   binding_functions(L, functions);
   if (COMPAT_TOKENS) {
     binding_functions(L, halves);
-    routine_push_shield_halves(L);
+    inside_push_halves(L);
     binding_push_universe(L);
     lua_pushlightuserdata(L, WAKE_TOKEN(lua_touserdata(L, -1)));
     lua_setfield(L, -3, "token");

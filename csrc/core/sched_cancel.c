@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** sched_cancel.c - how tasks are told to stop, as sched_cancel.h tells.
+*/
+#include "core/sched_cancel.h"
+
+#include "platform/platform.h"
+
+/* What the bit field of a task holds. */
+#define MAX_SHIELDS 63
+
+/* --- The lane ------------------------------------------------------------------------------ */
+
+static void put(weft__sched *sched, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  task->wake = WEFT_CANCELLED;
+  task->state = WEFT_STATE_CANCELLING;
+  task->place = WEFT_PLACE_CANCEL;
+  task->next = WEFT_NO_SLOT;
+  if (sched->cancel_last == WEFT_NO_SLOT)
+    sched->cancel_first = slot;
+  else
+    weft__sched_at(sched, sched->cancel_last)->next = slot;
+  sched->cancel_last = slot;
+  sched->cancel_count++;
+}
+
+/* Near its end, mostly: only who was armed just now is taken out again. */
+void weft__cancel_lane_remove(weft__sched *sched, weft__task *task)
+{
+  uint32_t slot = weft__sched_slot(sched, task), before = WEFT_NO_SLOT;
+  for (uint32_t at = sched->cancel_first; at != slot; at = weft__sched_at(sched, at)->next)
+    before = at;
+  if (before == WEFT_NO_SLOT)
+    sched->cancel_first = task->next;
+  else
+    weft__sched_at(sched, before)->next = task->next;
+  if (sched->cancel_last == slot) sched->cancel_last = before;
+  task->next = WEFT_NO_SLOT;
+  sched->cancel_count--;
+}
+
+weft__task *weft__cancel_lane_take(weft__sched *sched)
+{
+  sched->cancel_pass_left--;
+  sched->cancel_count--;
+  weft__task *task = weft__sched_at(sched, sched->cancel_first);
+  sched->cancel_first = task->next;
+  if (sched->cancel_first == WEFT_NO_SLOT) sched->cancel_last = WEFT_NO_SLOT;
+  task->next = WEFT_NO_SLOT;
+  if (task->raises < UINT8_MAX) task->raises++;
+  return task;
+}
+
+/* --- Being told ---------------------------------------------------------------------------- */
+
+bool weft__sched_shield(weft__sched *sched, weft__task *task, bool up)
+{
+  WEFT_ASSERT(task == sched->running);
+  if (up ? task->shields == MAX_SHIELDS : task->shields == 0) return false;
+  task->shields = (uint8_t)(up ? task->shields + 1 : task->shields - 1) & MAX_SHIELDS;
+  if (!weft__sched_is_armed(task))
+    task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
+  (void)sched;
+  return true;
+}
+
+bool weft__sched_cancel(weft__sched *sched, weft__task *task)
+{
+  if (!task->alive) return false;
+  bool holds = task->shields > 0 && !sched->force;
+  bool held = task->cancel && task->shields > 0 && task->place != WEFT_PLACE_CANCEL;
+  if (holds || (task->cancel && !held)) {
+    task->cancel = true;
+    return true;
+  }
+  task->cancel = true;
+  if (task == sched->running && !weft__sched_is_armed(task)) {
+    task->state = WEFT_STATE_CANCELLING;
+    return true;
+  }
+  weft__sched_detach(sched, task);
+  if (task->unstarted) {
+    if (sched->ops->dropped) sched->ops->dropped(sched, task);
+    weft__sched_finish(sched, task, WEFT_STATE_CANCELLED);
+    weft__sched_release(sched, task);
+  } else {
+    put(sched, task);
+  }
+  return true;
+}
+
+WEFT_NOINLINE weft_status weft__admit_cancelled(weft__sched *sched, weft__task *task)
+{
+  WEFT_CHECK(!weft__sched_is_armed(task)); /* two waits at once */
+  if (task->shields > 0 && !sched->force) return WEFT_OK;
+  if (task->raises == 0) {
+    task->raises = 1;
+    return WEFT_CANCELLED;
+  }
+  if (sched->force || task->raises >= WEFT_MAX_SWALLOWED) {
+    task->raises = 0; /* its cleanups count anew */
+    return WEFT_FORCED;
+  }
+  weft__sched_arm_cancelled(sched, task);
+  return WEFT_PARKED;
+}
+
+void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task)
+{
+  WEFT_CHECK(!weft__sched_is_armed(task));
+  weft__begin_wait(sched, task, false);
+  put(sched, task);
+}
