@@ -146,9 +146,12 @@ int binding_protect_from(lua_State *from, realm *R, int (*fn)(lua_State *L, void
 /* The same on a thread that has room for four values more, and as part of what runs there. */
 int binding_protect_on(lua_State *L, realm *R, int (*fn)(lua_State *L, void *context),
                        void *context, int nargs, int nresults);
+/* Whether `L` runs a finalizer, where nothing may wait. Needs room for four values. */
+bool binding_in_finalizer(lua_State *L, realm *R);
 /* Raises at the line that called the public function. */
 __attribute__((cold, noinline)) int binding_misuse(lua_State *L, const char *format, ...);
 int binding_failed(lua_State *L, const char *who, weft_status status);
+int binding_outside(lua_State *L, const char *who);               /* no routine is calling */
 void binding_push_weak(lua_State *L, int size, const char *mode); /* -> table */
 /* What stands at `index`, for messages: "got -1", "got string". */
 const char *binding_got(lua_State *L, int index);

@@ -73,10 +73,21 @@ static inline void compat_release_finalizers(lua_State *L, bool held)
 /* Cache lines of a coroutine that a resume touches. */
 #define COMPAT_STATE_LINES 3
 
-/* Whether `L` runs a finalizer, where nothing may wait. */
-static inline int compat_in_finalizer(lua_State *L)
+/* Whether a finalizer may be running; and whether it is, when it may be: then this raises. */
+static inline bool compat_perhaps_in_finalizer(lua_State *L)
 {
   return lua_gc(L, LUA_GCISRUNNING) == -1;
+}
+
+static inline void compat_refuse_finalizer(lua_State *L)
+{
+  lua_pushnil(L);
+  lua_error(L);
+}
+
+static inline void compat_abort_recording(lua_State *L)
+{
+  (void)L;
 }
 
 /* Calls what is on `L`, which runs nothing, with its depth of C calls counted on from `from`'s. As
@@ -236,11 +247,21 @@ static inline void compat_get_value(lua_State *L, int index)
 
 #define compat_raw_length lua_objlen
 
-/* Aborts a recording trace; in a finalizer it raises by itself. */
-static inline int compat_in_finalizer(lua_State *L)
+/* The collector stands still while a finalizer runs, and where a script has stopped it. */
+static inline bool compat_perhaps_in_finalizer(lua_State *L)
+{
+  return lua_gc(L, LUA_GCISRUNNING, 0) == 0;
+}
+
+static inline void compat_abort_recording(lua_State *L)
 {
   luaJIT_setmode(L, 0, LUAJIT_MODE_DEBUG);
-  return 0;
+}
+
+/* Aborting is what the machine refuses in a finalizer. */
+static inline void compat_refuse_finalizer(lua_State *L)
+{
+  compat_abort_recording(L);
 }
 
 #define COMPAT_CAN_CLOSE 0

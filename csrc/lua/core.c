@@ -5,6 +5,7 @@
 */
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lua/binding.h"
@@ -102,6 +103,11 @@ int binding_failed(lua_State *L, const char *who, weft_status status)
   return binding_misuse(L, "%s: %s", who, weft_status_text(status));
 }
 
+int binding_outside(lua_State *L, const char *who)
+{
+  return binding_misuse(L, "%s: not inside a routine; start one with routine.start", who);
+}
+
 void binding_push_weak(lua_State *L, int size, const char *mode)
 {
   lua_createtable(L, size, 0);
@@ -111,13 +117,17 @@ void binding_push_weak(lua_State *L, int size, const char *mode)
   lua_setmetatable(L, -2);
 }
 
+/* Numbers are written alike on all machines, which differ on NaN and on floats that are whole. */
 const char *binding_got(lua_State *L, int index)
 {
   if (lua_type(L, index) == LUA_TNUMBER) {
-    lua_pushvalue(L, index);
+    char text[32];
+    double value = lua_tonumber(L, index);
+    snprintf(text, sizeof text, "%.14g", value);
+    lua_pushstring(L, isnan(value) ? "nan" : text);
     return lua_tostring(L, -1);
   }
-  if (lua_isnone(L, index)) return "no value";
+  if (lua_isnone(L, index)) return "nil"; /* the Lua halves of waits pass it on as that */
   return luaL_typename(L, index);
 }
 
@@ -185,6 +195,21 @@ int binding_protect(realm *R, int (*fn)(lua_State *L, void *context), void *cont
                     int nresults)
 {
   return binding_protect_from(R->donor, R, fn, context, nargs, nresults);
+}
+
+static int refuse_finalizer(lua_State *L, void *context)
+{
+  (void)context;
+  compat_refuse_finalizer(L);
+  return 0;
+}
+
+bool binding_in_finalizer(lua_State *L, realm *R)
+{
+  if (!compat_perhaps_in_finalizer(L)) return false;
+  if (binding_protect_on(L, R, refuse_finalizer, NULL, 0, 0) == LUA_OK) return false;
+  lua_pop(L, 1);
+  return true;
 }
 
 /* --- Cancelled ----------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ static int api_defer(lua_State *L)
   if (!lua_isfunction(L, 1))
     return binding_misuse(L, "routine.defer: a function expected, got %s", binding_got(L, 1));
   weft_routine *self = binding_self(U);
-  if (!self) return binding_misuse(L, "routine.defer: not inside a routine");
+  if (!self) return binding_outside(L, "routine.defer");
   realm *R = U->current;
   values_reserve(L, R, 1);
   record *rec = record_of(self);
@@ -42,7 +42,7 @@ static int api_is_cancelled(lua_State *L)
 {
   const universe *U = binding_universe(L);
   const weft_routine *self = binding_self(U);
-  if (!self) return binding_misuse(L, "routine.isCancelled: not inside a routine");
+  if (!self) return binding_outside(L, "routine.isCancelled");
   lua_pushboolean(L, weft_routine_cancelled(self));
   const record *rec = record_of(self);
   if (!rec->has_reason) return 1;
@@ -55,7 +55,7 @@ static int api_is_cancelled(lua_State *L)
 static int api_world(lua_State *L)
 {
   const universe *U = binding_universe(L);
-  if (!binding_self(U)) return binding_misuse(L, "routine.world: not inside a routine");
+  if (!binding_self(U)) return binding_outside(L, "routine.world");
   world_push(L, U->current);
   return 1;
 }
@@ -77,7 +77,8 @@ static int pcall_end(lua_State *L, int status, lua_KContext context)
 
 static int api_pcall(lua_State *L)
 {
-  luaL_checkany(L, 1);
+  if (lua_isnone(L, 1))
+    return binding_misuse(L, "routine.pcall: a function expected, got no value");
   lua_pushboolean(L, 1);
   lua_insert(L, 1);
   return pcall_end(L, compat_pcall(L, lua_gettop(L) - 2, 0, pcall_end), 0);
@@ -90,7 +91,7 @@ static const weft_routine *raise_shield(lua_State *L)
   if (!lua_isfunction(L, 1))
     binding_misuse(L, "routine.shield: a function expected, got %s", binding_got(L, 1));
   weft_routine *self = binding_self(U);
-  if (!self) binding_misuse(L, "routine.shield: not inside a routine");
+  if (!self) binding_outside(L, "routine.shield");
   if (!weft_shield(U->current->world, self, true))
     binding_misuse(L, "routine.shield: too deep, 63 are up");
   return self;

@@ -37,7 +37,7 @@ int inspect_name(lua_State *L)
   if (lua_type(L, 1) != LUA_TSTRING)
     return binding_misuse(L, "routine.name: a string expected, got %s", binding_got(L, 1));
   weft_routine *self = binding_self(U);
-  if (!self) return binding_misuse(L, "routine.name: not inside a routine");
+  if (!self) return binding_outside(L, "routine.name");
   lua_settop(L, 1);
   lua_pushvalue(U->current->store, STORE_NAMES);
   lua_xmove(U->current->store, L, 1);

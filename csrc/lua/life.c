@@ -214,13 +214,17 @@ static int report_left(lua_State *L, void *context)
   return 0;
 }
 
-/* Retirement passes of all that is alive, with nothing else running. */
+/* Retirement passes of all that is alive, with nothing else running. In a finalizer a machine may be
+   as it is in a debug hook. */
 static weft_status drain(lua_State *L, realm *R, uint32_t passes, uint32_t *left)
 {
   universe *U = R->universe;
+  bool hooked = U->hooked;
   U->current = R;
   R->ticking = L;
+  if (compat_perhaps_in_finalizer(L)) U->hooked = true;
   weft_status status = weft_world_drain(R->world, passes, left);
+  U->hooked = hooked;
   R->ticking = NULL;
   U->current = NULL;
   return status;
@@ -270,12 +274,11 @@ int life_close(lua_State *L)
   world_check_idle(L, R, "world:close");
   R->closing = true;
   U->current = R;
-  R->ticking = L;
   weft_owner_destroy_all(R->world);
   owner_tell(L, R);
-  weft_status status = weft_world_drain(R->world, CLOSE_PASSES, &left);
+  weft_status status = drain(L, R, CLOSE_PASSES, &left);
+  U->current = R;
   if (left > 0 && binding_protect(R, report_left, R, 0, 0) != LUA_OK) lua_pop(U->helper, 1);
-  R->ticking = NULL;
   U->current = NULL;
   R->closing = false;
   if (status) return binding_failed(L, "world:close", status);

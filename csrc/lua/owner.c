@@ -319,7 +319,7 @@ static int api_owner(lua_State *L)
 {
   const universe *U = binding_universe(L);
   const weft_routine *self = binding_self(U);
-  if (!self) return binding_misuse(L, "routine.owner: not inside a routine");
+  if (!self) return binding_outside(L, "routine.owner");
   if (!owner_push_of(L, U->current, self)) lua_pushnil(L);
   return 1;
 }

@@ -121,13 +121,13 @@ static HOT int continue_wait(lua_State *L, int status, lua_KContext context)
 static RARE weft_routine *find_pinned(lua_State *L, const char *who)
 {
   weft_routine *self = binding_self(binding_universe(L));
-  if (!self || weft_routine_body(self) != routine_body)
-    binding_misuse(L, "%s: not inside a routine; start one with routine.start", who);
-  if (compat_in_finalizer(L))
+  if (!self || weft_routine_body(self) != routine_body) binding_outside(L, who);
+  if (binding_in_finalizer(L, realm_of(self)))
     binding_misuse(L, "%s: not allowed in a finalizer (__gc); start a routine there", who);
   if (weft_fiber_stack_left() < STACK_RESERVE)
     binding_misuse(L, "%s: C stack overflow; raise stackBytes, or recurse less", who);
   if (compat_hooks_in_use(L)) realm_of(self)->universe->hooked = true;
+  compat_abort_recording(L);
   return self;
 }
 

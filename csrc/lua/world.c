@@ -88,6 +88,8 @@ static int api_tick(lua_State *L)
     return binding_misuse(L, "world:tick: dt must be finite and >= 0, got %s",
                           binding_got(L, 2));
   world_check_idle(L, R, "world:tick");
+  if (binding_in_finalizer(L, R))
+    return binding_misuse(L, "world:tick: not allowed in a finalizer (__gc)");
   if (compat_hooks_in_use(L)) U->hooked = true;
   U->current = R;
   R->ticking = L;
@@ -289,11 +291,13 @@ static int api_active(lua_State *L)
 /* Why a tick would be refused now, or nil; for loops that ask before they begin. */
 static int api_refusal(lua_State *L)
 {
-  const realm *R = world_check(L, 1, "world:run");
+  realm *R = world_check(L, 1, "world:run");
   if (!R->world)
     lua_pushliteral(L, "world is closed");
-  else if (weft_world_ticking())
+  else if (weft_world_ticking() || R->universe->current)
     lua_pushliteral(L, "not allowed inside a tick");
+  else if (binding_in_finalizer(L, R))
+    lua_pushliteral(L, "not allowed in a finalizer (__gc)");
   else
     lua_pushnil(L);
   return 1;

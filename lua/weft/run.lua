@@ -113,7 +113,8 @@ local run = {}
 ---
 ---     world:run{ hz = 30, speed = "max", stopWhen = function() return winner end }
 ---
---- Raises for options that are not of this kind, inside a tick, and on a closed world.
+--- Raises for options that are not of this kind, inside a tick, in a finalizer, and on a closed
+--- world.
 ---@param world weft.World
 ---@param options? weft.RunOptions
 ---@return integer ticks how many were run

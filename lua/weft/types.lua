@@ -64,8 +64,9 @@ local World = {}
 
 --- One simulation tick, its stages in the order that the README lists.
 ---
---- Raises inside a tick of any world, and for a dt that is no number, below 0, not finite, over 9e9
---- or beyond the clock's end. Errors of what it runs go to `onError`, never through here.
+--- Raises inside a tick of any world, in a finalizer, and for a dt that is no number, below 0, not
+--- finite, over 9e9 or beyond the clock's end. Errors of what it runs go to
+--- `onError`, never through here.
 ---
 ---     world:tick(1 / 60)
 ---@param dt number seconds, >= 0

@@ -99,8 +99,11 @@ return function(halves)
     return lowered(xpcall(fn, handler, ...))
   end
 
-  function waits.pcall(fn, ...)
-    return passCancelled(pcall(fn, ...))
+  function waits.pcall(...)
+    if select("#", ...) == 0 then
+      error("routine.pcall: a function expected, got no value", 2)
+    end
+    return passCancelled(pcall(...))
   end
 
   local sethook = debug and debug.sethook
