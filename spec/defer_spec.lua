@@ -206,14 +206,6 @@ describe("routine.defer #wait", function()
     assert.equal(1, last)
   end)
 
-  it("refuses what is not a function", function()
-    support.world()
-    for _, bad in ipairs{ 5, "x", {} } do
-      assert.is_false((support.inside(function() return pcall(routine.defer, bad) end)))
-    end
-    assert.is_false((support.inside(function() return pcall(routine.defer) end)))
-  end)
-
   it("leaves nothing to the next user of the slot", function()
     local world = support.world{ capacity = 1 }
     for i = 1, 30 do

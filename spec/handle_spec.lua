@@ -170,23 +170,6 @@ describe("a handle", function()
     assert.is_false((pcall(function() handle.status = 5 end)))
     assert.equal(before, handle:status())
   end)
-
-  it("is what status, cancel and join insist on", function()
-    support.world()
-    for _, bad in ipairs{ 5, "x", {}, io.stdout, routine.Cancelled } do
-      assert.is_false((pcall(routine.status, bad)))
-      assert.is_false((pcall(routine.cancel, bad)))
-      assert.is_false((support.inside(function() return pcall(routine.join, bad) end)))
-    end
-    assert.is_false((pcall(routine.status)))
-    assert.is_false((pcall(routine.cancel)))
-  end)
-
-  it("names the call when it is given something else", function()
-    local _, message = pcall(function() routine.cancel(5) end)
-    assert.truthy(message:find("cancel", 1, true), message)
-    assert.truthy(message:find("handle_spec.lua:%d+:"), message)
-  end)
 end)
 
 describe("slots", function()

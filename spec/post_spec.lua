@@ -137,15 +137,6 @@ describe("world:post", function()
     assert.is_nil(next(weak))
   end)
 
-  it("refuses what is not a function, and a priority that is none", function()
-    local world = support.world()
-    assert.has_error(function() world:post() end)
-    assert.has_error(function() world:post(5) end)
-    assert.has_error(function() world:post(function() end, "urgent") end)
-    assert.has_error(function() world:post(function() end, 1) end)
-    assert.equal(0, world:stats().posts)
-  end)
-
   it("is refused with a reason while its world is being closed, inspect still answers", function()
     local world = support.world()
     local answer, alive

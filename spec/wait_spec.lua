@@ -79,41 +79,6 @@ describe("routine.wait #wait", function()
     for i = 1, 50 do assert.equal(i, order[i]) end
   end)
 
-  local bad = {
-    { "negative", -1, "seconds must be finite and >= 0, got -1" },
-    { "fractional negative", -0.5, "seconds must be finite and >= 0, got -0.5" },
-    { "NaN", 0 / 0, "seconds must be finite and >= 0, got" },
-    { "infinite", math.huge, "seconds must be finite and >= 0, got inf" },
-    { "minus infinity", -math.huge, "seconds must be finite and >= 0, got -inf" },
-    { "one over 1e9", 1e9 + 1, "routine.wait: " },
-    { "huge", 1e308, "routine.wait: " },
-    { "a string", "x", "wait" },
-    { "a numeric string", "1", "wait" },
-    { "a table", {}, "wait" },
-    { "a boolean", true, "wait" },
-    { "missing", nil, "wait" },
-  }
-  for _, case in ipairs(bad) do
-    it("raises at the caller's line for a time that is " .. case[1], function()
-      support.world()
-      local ok, message = support.inside(function()
-        return pcall(function() routine.wait(case[2]) end)
-      end)
-      assert.is_false(ok)
-      assert.truthy(message:find("^[^\n]*wait_spec.lua:%d+: "), message)
-      assert.truthy(message:find(case[3], 1, true), message)
-    end)
-  end
-
-  it("names itself in the refusal, word for word", function()
-    support.world()
-    local _, message = support.inside(function()
-      return pcall(function() routine.wait(-1) end)
-    end)
-    assert.truthy(message:find(": routine.wait: seconds must be finite and >= 0, got %-1$"),
-      message)
-  end)
-
   it("goes on unharmed after a refused wait", function()
     local world = support.world()
     local slept
@@ -213,70 +178,6 @@ describe("routine.waitUnscaled #wait", function()
       world:tick(0)
       assert.equal(tick, turns)
     end
-  end)
-
-  it("refuses what wait refuses, under its own name", function()
-    support.world()
-    for _, bad in ipairs{ -1, 0 / 0, math.huge, 1e9 + 1, "x", {} } do
-      local ok, message = support.inside(function()
-        return pcall(function() routine.waitUnscaled(bad) end)
-      end)
-      assert.is_false(ok)
-      assert.truthy(message:find("waitUnscaled", 1, true), message)
-    end
-  end)
-end)
-
-describe("outside a routine #wait", function()
-  local waits = {
-    wait = function() routine.wait(1) end,
-    nextTick = function() routine.nextTick() end,
-    waitUnscaled = function() routine.waitUnscaled(1) end,
-    defer = function() routine.defer(function() end) end,
-  }
-  for _, name in ipairs{ "wait", "nextTick", "waitUnscaled", "defer" } do
-    it("routine." .. name .. " raises and says what to do", function()
-      local ok, message = pcall(waits[name])
-      assert.is_false(ok)
-      assert.truthy(message:find("routine." .. name .. ": not inside a routine", 1, true), message)
-      if name ~= "defer" then assert.truthy(message:find("routine.start", 1, true), message) end
-    end)
-  end
-
-  it("a plain coroutine is no routine", function()
-    local co = coroutine.create(function() routine.wait(1) end)
-    local ok, message = coroutine.resume(co)
-    assert.is_false(ok)
-    assert.truthy(message:find("routine.wait: not inside a routine; start one with routine.start",
-      1, true), message)
-  end)
-
-  it("neither a system nor a post may wait", function()
-    local world = support.world()
-    local results = {}
-    world:on("update", function() results[1] = { pcall(routine.wait, 1) } end)
-    world:post(function() results[2] = { pcall(routine.nextTick) } end)
-    world:tick(0)
-    assert.is_false(results[1][1])
-    assert.truthy(results[1][2]:find("not inside a routine", 1, true))
-    assert.is_false(results[2][1])
-    assert.truthy(results[2][2]:find("not inside a routine", 1, true))
-  end)
-
-  it("join raises as well", function()
-    local world = support.world()
-    local handle = world:start(function() end)
-    local ok, message = pcall(routine.join, handle)
-    assert.is_false(ok)
-    assert.truthy(message:find("not inside a routine", 1, true), message)
-    assert.is_false((pcall(handle.join, handle)))
-  end)
-
-  it("self is nil, and world and isCancelled raise", function()
-    assert.is_nil(routine.self())
-    assert.equal(1, select("#", routine.self()))
-    assert.has_error(function() routine.world() end)
-    assert.has_error(function() routine.isCancelled() end)
   end)
 end)
 

@@ -254,11 +254,6 @@ describe("a world object", function()
     assert.equal(0, world.simTime)
   end)
 
-  it("refuses an onError that is not a function", function()
-    local world = support.world()
-    assert.has_error(function() world.onError = 5 end)
-  end)
-
   it("gives back the onError it was given", function()
     local world = support.world()
     local function onError() end
@@ -274,13 +269,5 @@ describe("a world object", function()
       assert.is_false(pcall(world[name]), name)
       assert.is_false(pcall(world[name], io.stdout), name)
     end
-  end)
-
-  it("refuses to start what is not a function", function()
-    local world = support.world()
-    assert.has_error(function() world:start() end)
-    assert.has_error(function() world:start(5) end)
-    assert.has_error(function() world:start "print" end)
-    assert.equal(0, world:stats().started)
   end)
 end)
