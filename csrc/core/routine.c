@@ -13,8 +13,6 @@
 
 _Static_assert(sizeof(weft_routine) == 72, "with the binding's 24 bytes a slot has 96");
 
-#define MAX_WAIT_NS (INT64_C(1000000000) * 1000000000)
-
 /* --- Which world runs here ----------------------------------------------------------------- */
 
 /* A world stays on its thread, and its routines with it: this may be read before and after a switch
@@ -36,11 +34,6 @@ weft_routine *weft_self(void)
   weft_world *world = ticking_world;
   weft__task *task = world ? world->sched.running : NULL;
   return weft__routine_of(task); /* the task stands first: NULL stays NULL */
-}
-
-static inline bool is_running(const weft_world *world, const weft_routine *self)
-{
-  return world && self && world->sched.running == &self->task;
 }
 
 /* --- Running bodies ------------------------------------------------------------------------ */
@@ -280,7 +273,7 @@ uint32_t weft_routine_resumes(const weft_routine *routine)
 
 bool weft_shield(weft_world *world, weft_routine *self, bool up)
 {
-  return is_running(world, self) && weft__sched_shield(&world->sched, &self->task, up);
+  return weft__is_running(world, self) && weft__sched_shield(&world->sched, &self->task, up);
 }
 
 bool weft_routine_cancelled(const weft_routine *routine)
@@ -308,8 +301,8 @@ int64_t weft_routine_wakes_in(const weft_world *world, const weft_routine *routi
 static inline weft_status arm_sleep(weft_world *world, weft_routine *self, int64_t ns,
                                     bool real)
 {
-  if (WEFT_UNLIKELY(!is_running(world, self))) return WEFT_OUTSIDE;
-  if (WEFT_UNLIKELY(ns < 0 || ns > MAX_WAIT_NS)) return WEFT_INVALID;
+  if (WEFT_UNLIKELY(!weft__is_running(world, self))) return WEFT_OUTSIDE;
+  if (WEFT_UNLIKELY(ns < 0 || ns > WEFT_MAX_WAIT_NS)) return WEFT_INVALID;
   if (ns == 0 && !real) return weft__sched_arm_next(&world->sched, &self->task);
   return weft__sched_arm_sleep(&world->sched, &self->task, ns, real);
 }
@@ -326,13 +319,13 @@ weft_status weft_arm_wait_unscaled(weft_world *world, weft_routine *self, int64_
 
 weft_status weft_arm_next_tick(weft_world *world, weft_routine *self)
 {
-  if (WEFT_UNLIKELY(!is_running(world, self))) return WEFT_OUTSIDE;
+  if (WEFT_UNLIKELY(!weft__is_running(world, self))) return WEFT_OUTSIDE;
   return weft__sched_arm_next(&world->sched, &self->task);
 }
 
 weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self)
 {
-  if (!is_running(world, self) || !self->task.cancel) return WEFT_OUTSIDE;
+  if (!weft__is_running(world, self) || !self->task.cancel) return WEFT_OUTSIDE;
   weft__sched_arm_cancelled(&world->sched, &self->task);
   return WEFT_OK;
 }
@@ -340,8 +333,8 @@ weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self)
 weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle handle,
                           int64_t timeout, bool *done)
 {
-  if (!is_running(world, self)) return WEFT_OUTSIDE;
-  if (timeout > MAX_WAIT_NS) return WEFT_INVALID;
+  if (!weft__is_running(world, self)) return WEFT_OUTSIDE;
+  if (timeout > WEFT_MAX_WAIT_NS) return WEFT_INVALID;
   weft__task *target = weft__sched_find(&world->sched, handle);
   if (!target) return WEFT_EXPIRED;
   *done = !target->alive;
@@ -352,8 +345,8 @@ weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle han
 weft_status weft_arm_any(weft_world *world, weft_routine *self, weft_watch *watches,
                          uint32_t count, uint32_t needed, int64_t timeout, bool *done)
 {
-  if (!is_running(world, self)) return WEFT_OUTSIDE;
-  if (timeout > MAX_WAIT_NS || needed > count) return WEFT_INVALID;
+  if (!weft__is_running(world, self)) return WEFT_OUTSIDE;
+  if (timeout > WEFT_MAX_WAIT_NS || needed > count) return WEFT_INVALID;
   return weft__sched_arm_several(&world->sched, &self->task, watches, count, needed, timeout,
                                  done);
 }
@@ -365,7 +358,7 @@ weft_status weft_woken(const weft_routine *self)
 
 void weft_disarm(weft_world *world, weft_routine *self)
 {
-  if (is_running(world, self)) weft__sched_disarm(&world->sched, &self->task);
+  if (weft__is_running(world, self)) weft__sched_disarm(&world->sched, &self->task);
 }
 
 weft_state weft_joined(const weft_routine *self)
@@ -393,7 +386,7 @@ static weft_status ensure_spare(weft_world *world)
 
 weft_status weft_park(weft_world *world, weft_routine *self)
 {
-  if (!is_running(world, self)) return WEFT_OUTSIDE;
+  if (!weft__is_running(world, self)) return WEFT_OUTSIDE;
   WEFT_CHECK(weft__sched_is_armed(&self->task));
   weft_fiber *here = weft_fiber_current();
   /* On a fiber of its own making a routine cannot be left: who resumed that would go on. */
@@ -416,33 +409,32 @@ weft_status weft_park(weft_world *world, weft_routine *self)
   return weft_woken(self);
 }
 
-/* Parks what was armed. WEFT_FORCED cannot be obeyed in the middle of a C stack: it is told as a
-   cancel, a tick later. */
-static weft_status park_armed(weft_world *world, weft_routine *self, weft_status armed)
+weft_status weft__park_armed(weft_world *world, weft_routine *self, weft_status armed)
 {
   if (armed == WEFT_FORCED) armed = weft_arm_next_tick_forced(world, self);
-  return armed == WEFT_OK ? weft_park(world, self) : armed;
+  if (armed == WEFT_OK) armed = weft_park(world, self);
+  return armed == WEFT_FIRED ? WEFT_OK : armed;
 }
 
 weft_status weft_wait(int64_t ns)
 {
   weft_world *world = weft_world_ticking();
   weft_routine *self = weft_self();
-  return park_armed(world, self, weft_arm_wait(world, self, ns));
+  return weft__park_armed(world, self, weft_arm_wait(world, self, ns));
 }
 
 weft_status weft_wait_unscaled(int64_t ns)
 {
   weft_world *world = weft_world_ticking();
   weft_routine *self = weft_self();
-  return park_armed(world, self, weft_arm_wait_unscaled(world, self, ns));
+  return weft__park_armed(world, self, weft_arm_wait_unscaled(world, self, ns));
 }
 
 weft_status weft_next_tick(void)
 {
   weft_world *world = weft_world_ticking();
   weft_routine *self = weft_self();
-  return park_armed(world, self, weft_arm_next_tick(world, self));
+  return weft__park_armed(world, self, weft_arm_next_tick(world, self));
 }
 
 weft_status weft_join(weft_handle handle, int64_t timeout)
@@ -451,7 +443,7 @@ weft_status weft_join(weft_handle handle, int64_t timeout)
   weft_routine *self = weft_self();
   bool done = false;
   weft_status armed = weft_arm_join(world, self, handle, timeout, &done);
-  return done ? WEFT_OK : park_armed(world, self, armed);
+  return done ? WEFT_OK : weft__park_armed(world, self, armed);
 }
 
 weft_status weft_join_any(weft_watch *watches, uint32_t count, uint32_t needed, int64_t timeout)
@@ -460,5 +452,5 @@ weft_status weft_join_any(weft_watch *watches, uint32_t count, uint32_t needed, 
   weft_routine *self = weft_self();
   bool done = false;
   weft_status armed = weft_arm_any(world, self, watches, count, needed, timeout, &done);
-  return done ? WEFT_OK : park_armed(world, self, armed);
+  return done ? WEFT_OK : weft__park_armed(world, self, armed);
 }

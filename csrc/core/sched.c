@@ -136,10 +136,12 @@ weft__task *weft__sched_start(weft__sched *sched)
 
 /* --- Waking -------------------------------------------------------------------------------- */
 
-void weft__sched_detach(weft__sched *sched, weft__task *task)
+/* True if an event had told it something, which it will not take now. */
+static bool take_out(weft__sched *sched, weft__task *task)
 {
   uint32_t slot = weft__sched_slot(sched, task);
-  if (task->joins != WEFT_NO_SLOT) weft__joins_leave(sched, task);
+  bool told = task->wake == WEFT_FIRED && task->place == WEFT_PLACE_READY;
+  if (task->joins != WEFT_NO_SLOT) told = weft__joins_leave(sched, task);
   switch (task->place) {
   case WEFT_PLACE_READY:
     weft__ring_remove(&sched->ready, slot);
@@ -158,15 +160,22 @@ void weft__sched_detach(weft__sched *sched, weft__task *task)
   }
   task->place = WEFT_PLACE_NONE;
   task->position = WEFT_HEAP_NOWHERE;
+  return told;
+}
+
+void weft__sched_detach(weft__sched *sched, weft__task *task)
+{
+  if (take_out(sched, task)) weft__events_lose(sched, task);
 }
 
 void weft__sched_make_ready(weft__sched *sched, weft__task *task, weft_status wake)
 {
-  weft__sched_detach(sched, task);
+  bool lost = take_out(sched, task) && wake != WEFT_FIRED;
   task->wake = (int8_t)wake;
   task->state = WEFT_STATE_QUEUED;
   task->place = WEFT_PLACE_READY;
   weft__ring_push(&sched->ready, weft__sched_slot(sched, task));
+  if (lost) weft__events_lose(sched, task);
 }
 
 void weft__sched_finish(weft__sched *sched, weft__task *task, weft_state state)
@@ -205,6 +214,7 @@ bool weft__sched_wake(weft__sched *sched, weft__task *task)
 weft_waiting weft__sched_waiting(const weft__task *task)
 {
   if (task->unstarted) return WEFT_WAITING_START;
+  if (task->joins == WEFT_ON_EVENT) return WEFT_WAITING_EVENT;
   if (task->joins != WEFT_NO_SLOT) return WEFT_WAITING_ROUTINE;
   switch (task->place) {
   case WEFT_PLACE_SIM:
@@ -223,25 +233,45 @@ weft_waiting weft__sched_waiting(const weft__task *task)
 
 /* --- The pass ------------------------------------------------------------------------------ */
 
+/* Of those that were told something by events, and waited for more than came in their time. Not before
+   all that are due are out of the heap: what one gives back may wake another of them. */
+static void give_back(weft__sched *sched, uint32_t slot)
+{
+  while (slot != WEFT_NO_SLOT) {
+    uint32_t next = weft__several_of(sched, slot)->next_lost;
+    weft__events_lose(sched, weft__sched_at(sched, slot));
+    slot = next;
+  }
+}
+
+/* Its time is over: the target of a join next to the deadline had not ended before it. */
+static WEFT_NOINLINE void time_out(weft__sched *sched, weft__task *task, uint32_t *lost)
+{
+  uint32_t slot = weft__sched_slot(sched, task);
+  task->wake = WEFT_TIMEOUT;
+  if (!weft__joins_leave(sched, task)) return;
+  weft__several_of(sched, slot)->next_lost = *lost;
+  *lost = slot;
+}
+
 /* Three ticks of 1/3 s end a wait of 1: hence the slack. Two rounds: while the heap is busy with the next ones, those it gave are fetched. */
 static void wake_due(weft__sched *sched, weft__heap *heap, int64_t now, weft__ring *ring,
                      weft__place place)
 {
   int64_t limit = now > INT64_MAX - WEFT_DUE_SLACK_NS ? INT64_MAX : now + WEFT_DUE_SLACK_NS;
-  uint32_t slot, at = ring->tail;
+  uint32_t slot, at = ring->tail, lost = WEFT_NO_SLOT;
   while (weft__heap_pop_due(heap, limit, &slot)) {
     weft__prefetch_task(weft__sched_at(sched, slot));
     weft__ring_push(ring, slot);
   }
   for (; at != ring->tail; at++) {
     weft__task *task = weft__sched_at(sched, ring->items[at & ring->mask]);
-    /* A deadline next to a join is its time limit: the target had not ended before it. */
-    bool timed_out = task->joins != WEFT_NO_SLOT;
-    if (timed_out) weft__joins_leave(sched, task);
-    task->wake = timed_out ? WEFT_TIMEOUT : WEFT_OK;
+    task->wake = WEFT_OK;
     task->state = WEFT_STATE_QUEUED;
     task->place = (uint8_t)place;
+    if (task->joins != WEFT_NO_SLOT) time_out(sched, task, &lost);
   }
+  give_back(sched, lost);
 }
 
 void weft__sched_begin_pass(weft__sched *sched)
@@ -302,6 +332,7 @@ weft__task *weft__sched_take(weft__sched *sched)
   WEFT_DEBUG_DO(task->position = WEFT_HEAP_NOWHERE); /* for the heap's assertions alone */
   task->unstarted = false;
   task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
+  if (WEFT_UNLIKELY(task->wake == WEFT_FIRED)) weft__events_taken(sched, task);
   sched->counts.resumed++;
   task->resumes++;
   return task;

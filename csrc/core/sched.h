@@ -18,7 +18,8 @@
 #include "core/ring.h"
 
 #define WEFT_NO_SLOT UINT32_MAX
-#define WEFT_SEVERAL (UINT32_MAX - 1) /* in place of a slot: not one, several */
+#define WEFT_SEVERAL (UINT32_MAX - 1)  /* in place of a slot: not one, several */
+#define WEFT_ON_EVENT (UINT32_MAX - 2) /* in place of a slot: an event */
 
 /* Where a task is registered to be found again. */
 typedef enum weft__place {
@@ -46,7 +47,7 @@ typedef struct weft__task {
   uint32_t next,
       prev;          /* among the joiners of a task, in the cancel lane, or among free slots */
   uint32_t joiners;  /* the first of those that wait for this task */
-  uint32_t joins;    /* the task that this one waits for, or WEFT_SEVERAL */
+  uint32_t joins;    /* the task that this one waits for, WEFT_SEVERAL or WEFT_ON_EVENT */
   uint8_t state;     /* weft_state */
   uint8_t place;     /* weft__place */
   uint8_t raises;    /* cancels delivered so far */
@@ -182,6 +183,9 @@ weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__tas
 weft_status weft__sched_arm_several(weft__sched *sched, weft__task *task, weft_watch *watches,
                                     uint32_t count, uint32_t needed, int64_t timeout,
                                     bool *done);
+/* Until the event is fired; see `weft_arm_event`. */
+weft_status weft__sched_arm_event(weft__sched *sched, weft__task *task, weft_event *event,
+                                  uint64_t value, int64_t timeout);
 /* Told again next tick, whatever its count of raises. */
 void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task);
 /* Undoes an arm, the task runs on. */

@@ -90,6 +90,17 @@ weft_status weft__sched_arm_several(weft__sched *sched, weft__task *task, weft_w
   return WEFT_OK;
 }
 
+weft_status weft__sched_arm_event(weft__sched *sched, weft__task *task, weft_event *event,
+                                  uint64_t value, int64_t timeout)
+{
+  weft_status status = admit(sched, task);
+  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
+  weft__begin_wait(sched, task, false);
+  weft__joins_watch_event(sched, task, event, value);
+  limit_time(sched, task, timeout);
+  return WEFT_OK;
+}
+
 void weft__sched_disarm(weft__sched *sched, weft__task *task)
 {
   if (task->place == WEFT_PLACE_CANCEL) weft__cancel_lane_remove(sched, task);

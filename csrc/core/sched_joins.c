@@ -40,48 +40,78 @@ static void leave_one(weft__sched *sched, weft__task *task)
 
 /* --- Watches ------------------------------------------------------------------------------- */
 
-static void link_watch(weft__sched *sched, weft_watch *watch)
+static void ring_add(weft_watch **first, weft_watch *watch)
 {
-  weft__several *target = weft__several_of(sched, watch->target);
-  weft_watch *first = target->watchers;
-  if (!first) {
-    target->watchers = watch->next = watch->prev = watch;
-    weft__sched_at(sched, watch->target)->watched = true;
+  if (!*first) {
+    *first = watch->next = watch->prev = watch;
     return;
   }
-  watch->next = first;
-  watch->prev = first->prev;
-  first->prev->next = watch;
-  first->prev = watch;
+  watch->next = *first;
+  watch->prev = (*first)->prev;
+  (*first)->prev->next = watch;
+  (*first)->prev = watch;
+}
+
+static void ring_remove(weft_watch **first, weft_watch *watch)
+{
+  if (watch->next == watch) {
+    *first = NULL;
+  } else {
+    watch->prev->next = watch->next;
+    watch->next->prev = watch->prev;
+    if (*first == watch) *first = watch->next;
+  }
+  watch->next = watch->prev = NULL;
+}
+
+static void link_watch(weft__sched *sched, weft_watch *watch)
+{
+  if (watch->target == WEFT_ON_EVENT) {
+    watch->event->waiting++;
+    ring_add(&watch->event->first, watch);
+    return;
+  }
+  weft__sched_at(sched, watch->target)->watched = true;
+  ring_add(&weft__several_of(sched, watch->target)->watchers, watch);
 }
 
 static void unlink_watch(weft__sched *sched, weft_watch *watch)
 {
-  weft__several *target = weft__several_of(sched, watch->target);
-  if (watch->next == watch) {
-    target->watchers = NULL;
-    weft__sched_at(sched, watch->target)->watched = false;
+  if (watch->target == WEFT_ON_EVENT) {
+    watch->event->waiting--;
+    ring_remove(&watch->event->first, watch);
   } else {
-    watch->prev->next = watch->next;
-    watch->next->prev = watch->prev;
-    if (target->watchers == watch) target->watchers = watch->next;
+    weft__several *target = weft__several_of(sched, watch->target);
+    ring_remove(&target->watchers, watch);
+    weft__sched_at(sched, watch->target)->watched = target->watchers != NULL;
   }
-  watch->next = watch->prev = NULL;
   watch->target = WEFT_NO_SLOT;
   weft__several_of(sched, watch->waiter)->linked--;
 }
 
-static void leave_several(weft__sched *sched, const weft__task *task)
+/* Unlinks it without that it was told anything. */
+static void leave_watch(weft__sched *sched, weft_watch *watch)
 {
-  const weft__several *wait = weft__several_of(sched, weft__sched_slot(sched, task));
-  for (uint32_t i = 0; wait->linked > 0; i++) {
-    WEFT_ASSERT(i < wait->count);
-    if (wait->watches[i].target != WEFT_NO_SLOT) unlink_watch(sched, &wait->watches[i]);
-  }
+  bool on_event = watch->target == WEFT_ON_EVENT;
+  unlink_watch(sched, watch);
+  const weft_event_hooks *hooks = on_event ? watch->event->hooks : NULL;
+  if (hooks && hooks->left) hooks->left(watch->event, watch->value);
 }
 
-void weft__joins_watch(weft__sched *sched, weft__task *task, weft_watch *watches,
-                       uint32_t count, uint32_t needed)
+static bool leave_several(weft__sched *sched, const weft__task *task)
+{
+  const weft__several *wait = weft__several_of(sched, weft__sched_slot(sched, task));
+  bool told = false;
+  for (uint32_t i = 0; wait->linked > 0 || (wait->on_events && i < wait->count); i++) {
+    WEFT_ASSERT(i < wait->count);
+    told |= wait->watches[i].told;
+    if (wait->watches[i].target != WEFT_NO_SLOT) leave_watch(sched, &wait->watches[i]);
+  }
+  return told;
+}
+
+static void begin_several(weft__sched *sched, const weft__task *task, weft_watch *watches,
+                          uint32_t count, uint32_t needed)
 {
   uint32_t slot = weft__sched_slot(sched, task);
   weft__several *wait = weft__several_of(sched, slot);
@@ -89,25 +119,61 @@ void weft__joins_watch(weft__sched *sched, weft__task *task, weft_watch *watches
   wait->count = count;
   wait->linked = 0;
   wait->left = needed;
-  task->joins = WEFT_SEVERAL;
+  wait->on_events = false;
   for (uint32_t i = 0; i < count; i++) {
     watches[i].waiter = slot;
+    watches[i].told = false;
     if (watches[i].target == WEFT_NO_SLOT) continue;
+    watches[i].sched = sched;
+    wait->on_events |= watches[i].target == WEFT_ON_EVENT;
     wait->linked++;
     link_watch(sched, &watches[i]);
   }
   WEFT_ASSERT(needed > 0 && needed <= wait->linked);
 }
 
+void weft__joins_watch(weft__sched *sched, weft__task *task, weft_watch *watches,
+                       uint32_t count, uint32_t needed)
+{
+  task->joins = WEFT_SEVERAL;
+  begin_several(sched, task, watches, count, needed);
+}
+
+void weft__joins_watch_event(weft__sched *sched, weft__task *task, weft_event *event,
+                             uint64_t value)
+{
+  weft_watch *own = &weft__several_of(sched, weft__sched_slot(sched, task))->own;
+  *own = (weft_watch){.event = event, .value = value, .target = WEFT_ON_EVENT};
+  task->joins = WEFT_ON_EVENT;
+  begin_several(sched, task, own, 1, 1);
+}
+
+void weft__joins_came(weft_watch *watch, weft_state state)
+{
+  weft__sched *sched = watch->sched;
+  weft__task *waiter = weft__sched_at(sched, watch->waiter);
+  weft__several *wait = weft__several_of(sched, watch->waiter);
+  bool closed = state == WEFT_STATE_EXPIRED && waiter->joins == WEFT_ON_EVENT;
+  unlink_watch(sched, watch);
+  watch->state = state;
+  if (--wait->left > 0) return;
+  weft__sched_make_ready(sched, waiter,
+                         closed            ? WEFT_CLOSED
+                         : wait->on_events ? WEFT_FIRED
+                                           : WEFT_OK);
+}
+
 /* --- Both ---------------------------------------------------------------------------------- */
 
-void weft__joins_leave(weft__sched *sched, weft__task *task)
+bool weft__joins_leave(weft__sched *sched, weft__task *task)
 {
-  if (task->joins == WEFT_SEVERAL)
-    leave_several(sched, task);
+  bool told = false;
+  if (task->joins == WEFT_SEVERAL || task->joins == WEFT_ON_EVENT)
+    told = leave_several(sched, task);
   else
     leave_one(sched, task);
   task->joins = WEFT_NO_SLOT;
+  return told;
 }
 
 void weft__joins_tell(weft__sched *sched, weft__task *task, weft_state state)
@@ -117,14 +183,8 @@ void weft__joins_tell(weft__sched *sched, weft__task *task, weft_state state)
     joiner->joined = (uint8_t)state;
     weft__sched_make_ready(sched, joiner, WEFT_OK);
   }
-  while (task->watched) {
-    weft_watch *watch = weft__several_of(sched, weft__sched_slot(sched, task))->watchers;
-    weft__several *wait = weft__several_of(sched, watch->waiter);
-    unlink_watch(sched, watch);
-    watch->state = state;
-    if (--wait->left == 0)
-      weft__sched_make_ready(sched, weft__sched_at(sched, watch->waiter), WEFT_OK);
-  }
+  while (task->watched)
+    weft__joins_came(weft__several_of(sched, weft__sched_slot(sched, task))->watchers, state);
 }
 
 /* --- Rings --------------------------------------------------------------------------------- */
@@ -202,7 +262,7 @@ bool weft__joins_close_ring(weft__sched *sched, const weft__task *task,
   if (!is_waited_for(task)) return false;
   while (target != task) {
     uint32_t next = target->joins;
-    if (next == WEFT_NO_SLOT) return false;
+    if (next == WEFT_NO_SLOT || next == WEFT_ON_EVENT) return false;
     if (next == WEFT_SEVERAL) {
       find_stuck(sched, task);
       return is_stuck(sched, weft__sched_slot(sched, target));
@@ -212,11 +272,15 @@ bool weft__joins_close_ring(weft__sched *sched, const weft__task *task,
   return true;
 }
 
-/* Finds the task of a watch; true if it lives. */
+/* Finds the task of a watch; true if it lives, or if there is an event to wait for. */
 static bool look_up(weft__sched *sched, weft_watch *watch)
 {
   watch->target = WEFT_NO_SLOT;
   if (watch->state >= WEFT_STATE_COMPLETED) return false;
+  if (watch->event) {
+    watch->target = WEFT_ON_EVENT;
+    return true;
+  }
   const weft__task *target = weft__sched_find(sched, watch->handle);
   if (!target || !target->alive) {
     watch->state = target ? (weft_state)target->state : WEFT_STATE_EXPIRED;
@@ -239,21 +303,30 @@ weft_status weft__joins_look_up(weft__sched *sched, const weft__task *task, weft
   if (*needed == 0 || !is_waited_for(task)) return WEFT_OK;
   find_stuck(sched, task);
   for (uint32_t i = 0; i < count; i++)
-    free += watches[i].target != WEFT_NO_SLOT && !is_stuck(sched, watches[i].target);
+    free += watches[i].target == WEFT_ON_EVENT ||
+            (watches[i].target != WEFT_NO_SLOT && !is_stuck(sched, watches[i].target));
   return free < *needed ? WEFT_RING : WEFT_OK;
 }
 
 /* --- Walking ------------------------------------------------------------------------------- */
 
+static bool watch_valid(const weft__sched *sched, const weft_watch *watch)
+{
+  if (watch->told || watch->sched != sched || watch->next->prev != watch) return false;
+  if (watch->target != WEFT_ON_EVENT) return weft__sched_at(sched, watch->target)->watched;
+  return watch->event->first && watch->event->waiting > 0;
+}
+
 static bool wait_valid(const weft__sched *sched, const weft__task *task)
 {
   uint32_t slot = weft__sched_slot(sched, task), linked = 0;
   const weft__several *wait = weft__several_of(sched, slot);
+  if (task->joins == WEFT_ON_EVENT && wait->watches != &wait->own) return false;
   for (uint32_t i = 0; i < wait->count; i++) {
     const weft_watch *watch = &wait->watches[i];
     if (watch->waiter != slot) return false;
     if (watch->target == WEFT_NO_SLOT) continue;
-    if (!weft__sched_at(sched, watch->target)->watched) return false;
+    if (!watch_valid(sched, watch)) return false;
     linked++;
   }
   return linked == wait->linked && wait->left > 0 && wait->left <= linked;
@@ -275,6 +348,7 @@ static bool watchers_valid(const weft__sched *sched, const weft__task *task)
 
 bool weft__joins_valid(const weft__sched *sched, const weft__task *task)
 {
-  if (task->joins == WEFT_SEVERAL && !wait_valid(sched, task)) return false;
+  bool several = task->joins == WEFT_SEVERAL || task->joins == WEFT_ON_EVENT;
+  if (several && !wait_valid(sched, task)) return false;
   return !task->watched || watchers_valid(sched, task);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sched_joins.h - who waits for whose end: the joiners of a task, those that watch several tasks at
-** once, and the rings that either could close. A part of the scheduler, called by sched.c alone.
+** sched_joins.h - who waits for whose end: the joiners of a task, those that watch several tasks and
+** events at once, and the rings that either could close. A part of the scheduler, called by its own
+** files alone.
 */
 #ifndef WEFT_SCHED_JOINS_H
 #define WEFT_SCHED_JOINS_H
@@ -19,6 +20,9 @@ struct weft__several {
   uint64_t counted;     /* the last search for a ring that came by */
   uint64_t stuck;       /* the last one in which the task could not end */
   uint32_t next_stuck;  /* the next one that search found, or WEFT_NO_SLOT */
+  uint32_t next_lost;   /* of those whose time is over with something to give back */
+  bool on_events;       /* there are events among the watches of its wait */
+  weft_watch own;       /* that of a wait for one event */
 };
 
 static inline weft__several *weft__several_of(const weft__sched *sched, uint32_t slot)
@@ -28,8 +32,8 @@ static inline weft__several *weft__several_of(const weft__sched *sched, uint32_t
 
 /* `task` joins `target`, behind those that do already. */
 void weft__joins_add(weft__sched *sched, weft__task *target, weft__task *task);
-/* It waits for the end of nobody any more. */
-void weft__joins_leave(weft__sched *sched, weft__task *task);
+/* It waits for the end of nobody any more. True if an event had told it something. */
+bool weft__joins_leave(weft__sched *sched, weft__task *task);
 /* The task ends: wakes who joins it, then who watches it, each in the order of arming. */
 void weft__joins_tell(weft__sched *sched, weft__task *task, weft_state state);
 
@@ -43,8 +47,24 @@ weft_status weft__joins_look_up(weft__sched *sched, const weft__task *task, weft
 /* Watches what was looked up, until `needed` of it has ended. */
 void weft__joins_watch(weft__sched *sched, weft__task *task, weft_watch *watches,
                        uint32_t count, uint32_t needed);
+/* Watches one event, with the watch of the slot itself. */
+void weft__joins_watch_event(weft__sched *sched, weft__task *task, weft_event *event,
+                             uint64_t value);
+/* What a watch is on has come: the wait is over if that was the last that it needed. */
+void weft__joins_came(weft_watch *watch, weft_state state);
 
 /* For the walker: the wait of a task that waits for several, and the ring of its own watchers. */
 bool weft__joins_valid(const weft__sched *sched, const weft__task *task);
+
+/* --- sched_events.c --- */
+
+/* The task runs with what events told it: it is not given back any more. */
+void weft__events_taken(weft__sched *sched, const weft__task *task);
+/* What events told the task in its wait, which is over, is given back. */
+void weft__events_lose(weft__sched *sched, const weft__task *task);
+/* The running task gives back what it has taken. */
+void weft__events_decline(weft__sched *sched, const weft__task *task);
+/* Nobody of this scheduler waits for an event any more, or has one to give back. */
+void weft__events_drop(weft__sched *sched);
 
 #endif

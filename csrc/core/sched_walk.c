@@ -23,7 +23,7 @@ static bool task_valid(const weft__sched *sched, const weft__task *task)
     if (task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_SIM &&
         task->place != WEFT_PLACE_FROZEN)
       return false;
-    if (task->joins != WEFT_SEVERAL && !joiner_valid(sched, task)) return false;
+    if (task->joins < WEFT_ON_EVENT && !joiner_valid(sched, task)) return false;
   }
   if (!weft__joins_valid(sched, task)) return false;
   /* Not running and nowhere to be found again: it would sleep for ever. */

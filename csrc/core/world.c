@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "core/sched_joins.h"
 #include "platform/system.h"
 
 #define DEFAULT_CAPACITY 256
@@ -135,6 +136,7 @@ static void install(weft_world *world, const engine *made, const weft_world_conf
 /* Owners keep the tag that the world had at first, whatever it is configured to later. */
 static void tear_down(weft_world *world, uint8_t kept_tag)
 {
+  weft__events_drop(&world->sched);
   weft_fiber_pool_delete(world->pool);
   if (world->sched.tag != kept_tag) give_tag(world->sched.tag);
   weft__sched_fini(&world->sched);

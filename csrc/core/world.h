@@ -10,6 +10,8 @@
 #include "core/posts.h"
 #include "core/sched.h"
 
+#define WEFT_MAX_WAIT_NS (INT64_C(1000000000) * 1000000000)
+
 struct weft_routine {
   weft__task task; /* first: the scheduler's slot is the routine */
   weft_body body;
@@ -46,6 +48,16 @@ void weft__begin_look_ahead(weft_world *world);
 
 /* Tells the host of the owners of which nothing is left. */
 void weft__tell_ended_owners(weft_world *world);
+
+/* Whether it is the routine that runs there. */
+static inline bool weft__is_running(const weft_world *there, const weft_routine *self)
+{
+  return there && self && there->sched.running == &self->task;
+}
+
+/* Parks with what was armed, and tells how the wait ended, WEFT_OK for an event as well. WEFT_FORCED
+   cannot be obeyed in the middle of a C stack: it is told as a cancel, a tick later. */
+weft_status weft__park_armed(weft_world *world, weft_routine *self, weft_status armed);
 
 /* Makes the world this thread's ticking one, and back. */
 void weft__set_ticking(weft_world *world);

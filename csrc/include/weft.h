@@ -36,14 +36,15 @@ extern "C" {
 
 /* --- Statuses ------------------------------------------------------------------------------ */
 
-/* One line per status: name, value, text. 0 is success; WEFT_PARKED is the only positive one. */
+/* One line per status: name, value, text. 0 is success; the positive ones tell of waits. */
 #define WEFT_STATUSES(X)                                                                       \
+  X(WEFT_FIRED, 2, "the event was fired")                                                      \
   X(WEFT_PARKED, 1, "the body armed a wait and gave its stack back")                           \
   X(WEFT_OK, 0, "no error")                                                                    \
   X(WEFT_INVALID, -1, "an argument is out of its range")                                       \
   X(WEFT_NOMEM, -2, "not enough memory")                                                       \
   X(WEFT_FULL, -3, "no free slot: the capacity is used up")                                    \
-  X(WEFT_CLOSED, -4, "the world is closed")                                                    \
+  X(WEFT_CLOSED, -4, "the event is closed, or the world is")                                   \
   X(WEFT_EXPIRED, -5, "the handle's slot was reused: its routine is long gone")                \
   X(WEFT_TIMEOUT, -6, "the time limit passed first")                                           \
   X(WEFT_CANCELLED, -7, "cancelled")                                                           \
@@ -165,8 +166,9 @@ typedef enum weft_waiting {
   WEFT_WAITING_TICK,    /* the next tick */
   WEFT_WAITING_TIME,    /* sim time */
   WEFT_WAITING_REAL_TIME,
-  WEFT_WAITING_ROUTINE, /* the end of another, or of several */
-  WEFT_WAITING_CANCEL,  /* to be told that it was cancelled */
+  WEFT_WAITING_ROUTINE, /* the end of another; or several, events among them */
+  WEFT_WAITING_EVENT,
+  WEFT_WAITING_CANCEL, /* to be told that it was cancelled */
 } weft_waiting;
 
 /* How many swallowed cancels a routine gets before `weft_arm_*` and `weft_wait` answer
@@ -388,22 +390,28 @@ weft_status weft_next_tick(void);
 weft_status weft_join(weft_handle handle, int64_t timeout);
 
 /*
-** For a wait for several routines: one of these for each, in the caller's memory, zeroed but for
-** `handle`. It must stay where it is until the wait is over; a stack that parks compactly does not.
-** `state` tells how the routine has ended, and is below WEFT_STATE_COMPLETED while it has not. What
-** the caller knows to have ended may be handed in with its state, and is then not looked for.
+** For a wait for several, routines and events mixed: one of these for each, in the caller's memory,
+** zeroed but for `handle`, or for `event` in its place. It must stay where it is until the wait is
+** over; a stack that parks compactly does not. `state` is below WEFT_STATE_COMPLETED until what it
+** is on has come: then it tells how the routine has ended, or that the event was fired
+** (WEFT_STATE_COMPLETED, with `value`) or closed (WEFT_STATE_EXPIRED). What the caller knows to have
+** come may be handed in with its state, and is then not looked for.
 */
 typedef struct weft_watch {
-  weft_handle handle;      /* of one routine; twice the same is fine */
+  weft_handle handle; /* of one routine; twice the same is fine */
+  struct weft_event *event;
+  uint64_t value;          /* what the event was fired with */
   weft_state state;        /* WEFT_STATE_EXPIRED if nobody knows any more how it ended */
   uint32_t waiter, target; /* the rest is the library's */
+  bool told, turn;
+  void *sched;
   struct weft_watch *next, *prev;
 } weft_watch;
 
-/* Waits until `needed` of the `count` routines have ended: 1 for any of them, `count` for all.
-   WEFT_OK, and each watch tells whether its routine has; WEFT_TIMEOUT; WEFT_SELF; WEFT_RING if fewer
-   than needed could end before the caller; WEFT_INVALID if more are needed than there are; and what
-   `weft_wait` answers. The others are let go of at once: who ends later has not been waited for.
+/* Waits until `needed` of the `count` have come: 1 for any of them, `count` for all.
+   WEFT_OK, and each watch tells whether its own has; WEFT_TIMEOUT; WEFT_SELF; WEFT_RING if fewer
+   than needed could come before the caller ends; WEFT_INVALID if more are needed than there are; and
+   what `weft_wait` answers. The others are let go of at once: who ends later has not been waited for.
    Those that join a routine are woken before those that wait for several, each kind in the order of
    arming. `timeout` as for `weft_join`. */
 weft_status weft_join_any(weft_watch *watches, uint32_t count, uint32_t needed,
@@ -433,7 +441,8 @@ weft_status weft_park(weft_world *world, weft_routine *self);
 /* Undoes an arm: the routine, which must be the running one, goes on as if it had not been. */
 void weft_disarm(weft_world *world, weft_routine *self);
 
-/* How the last wait ended: WEFT_OK, WEFT_TIMEOUT, WEFT_CANCELLED. */
+/* How the last wait ended: WEFT_OK; WEFT_FIRED instead of it if there was an event to wait for;
+   WEFT_CLOSED if there was that event alone; WEFT_TIMEOUT, WEFT_CANCELLED. */
 weft_status weft_woken(const weft_routine *self);
 
 /* How the routine that the last join waited for has ended; it is known also when the slot of that
@@ -447,6 +456,64 @@ int64_t weft_slept(const weft_world *world, const weft_routine *self);
    WEFT_DUE_SLACK_NS ahead counts as due. */
 int64_t weft_now(const weft_world *world, const weft_routine *self);
 #define WEFT_DUE_SLACK_NS 999
+
+/* --- Events -------------------------------------------------------------------------------- */
+
+/*
+** An event is what routines wait for until somebody fires it: the ground for signals, locks, queues,
+** answers from elsewhere. It stands in the host's memory, zeroed but for `hooks`, and any number of
+** routines, of all worlds of the thread, may wait for it. Nothing here allocates.
+**
+** A fire reaches those that wait at that moment and is not remembered. They are made ready, in waiting
+** order, and run in the next routine stage of their world; who is cancelled before that gives back
+** what it was told (see `lost`). When the time limit of a wait is due in the same tick the fire wins
+** if it comes before the routine stage.
+**
+** An event must stay where it is while `waiting` or `told` is not 0. It may be fired and closed on
+** the thread of those that wait for it, inside and outside of ticks.
+*/
+typedef struct weft_event weft_event;
+
+typedef struct weft_event_hooks {
+  /* Somebody stops waiting who was told nothing: cancelled, out of time, or it has got what it
+     needed elsewhere. `value` is what its wait was armed with. Must not call the library. */
+  void (*left)(weft_event *event, uint64_t value);
+  /* Somebody was told `value`, and was cancelled before it ran or waits in vain for the others of an
+     `all`. May fire and close events, not start or cancel. NULL: what `weft_event_fire_one` gave goes to
+     the next one that waits. */
+  void (*lost)(weft_event *event, uint64_t value);
+} weft_event_hooks;
+
+struct weft_event {
+  const weft_event_hooks *hooks; /* or NULL */
+  weft_watch *first;             /* the rest is the library's: a ring, in waiting order */
+  uint32_t waiting;              /* who waits, entries of `weft_join_any` included */
+  uint32_t told; /* who was told, might still give it back, and has not run yet */
+};
+
+/* Tells all that wait; how many that were. `value` comes to each of them unchanged. */
+uint32_t weft_event_fire(weft_event *event, uint64_t value);
+/* Tells the one that has waited longest; false if nobody waits. */
+bool weft_event_fire_one(weft_event *event, uint64_t value);
+/* The waits of all that wait end with WEFT_CLOSED. The event is as good as new then. */
+uint32_t weft_event_close(weft_event *event);
+/* Who has waited longest, and with what the wait was armed; 0 if nobody waits. */
+weft_handle weft_event_first(const weft_event *event, uint64_t *value);
+
+/* Waits for the next fire; `timeout` as for `weft_join`. WEFT_OK, and `*value` (NULL is allowed) is
+   what it was fired with; WEFT_CLOSED, WEFT_TIMEOUT and what `weft_wait` answers. */
+weft_status weft_wait_event(weft_event *event, int64_t timeout, uint64_t *value);
+
+/* The compact half; WEFT_OK: armed. `value` is for the hooks, and for `weft_event_first`. */
+weft_status weft_arm_event(weft_world *world, weft_routine *self, weft_event *event,
+                           uint64_t value, int64_t timeout);
+
+/* What the event that ended the last wait was fired with; for the running routine. */
+uint64_t weft_received(const weft_world *world, const weft_routine *self);
+
+/* The running routine was resumed with WEFT_FIRED and will not take what it was told: it is given
+   back as if the routine had been cancelled before it ran. */
+void weft_decline(weft_world *world, weft_routine *self);
 
 /* --- Owners -------------------------------------------------------------------------------- */
 

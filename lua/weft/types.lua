@@ -33,7 +33,7 @@
 ---@field posts integer posts that wait to be run
 ---@field timers integer 0: there are no timers in this version
 
----@alias weft.Waiting "start"|"turn"|"tick"|"time"|"realTime"|"routine"|"cancel"
+---@alias weft.Waiting "start"|"turn"|"tick"|"time"|"realTime"|"routine"|"event"|"cancel"
 
 --- What `inspect` tells of a routine.
 ---@class weft.Inspection
