@@ -84,6 +84,11 @@ local places = {
     world:post(fn)
     world:tick(1)
   end,
+  ["a message"] = function(world, fn)
+    world:owner():on("message", fn)
+    world:broadcast "message"
+    world:tick(1)
+  end,
   ["a system"] = function(world, fn) once(world, "update", fn) end,
   ["a late system"] = function(world, fn) once(world, "postUpdate", fn) end,
   ["onError"] = function(world, fn)
@@ -103,7 +108,7 @@ local places = {
 
 local outside = { "outside" }
 local routines = { "a routine", "a coroutine of a routine", "a comparator of a routine" }
-local callbacks = { "a post", "a system", "a late system", "onError", "onDestroyed" }
+local callbacks = { "a post", "a message", "a system", "a late system", "onError", "onDestroyed" }
 
 local function joined(...)
   local all = {}

@@ -267,6 +267,7 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
   weft__clock_advance(&sched->real, dt);
   world->tick_count++;
   run_posts(world);
+  if (world->config.hooks.messages) world->config.hooks.messages(world->config.hooks.host);
   run_phase(world, WEFT_PRE_UPDATE, dt);
   run_phase(world, WEFT_UPDATE, dt);
   weft__sched_begin_pass(sched);

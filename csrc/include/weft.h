@@ -182,6 +182,8 @@ typedef enum weft_waiting {
 */
 typedef struct weft_world_hooks {
   void *host; /* passed to each hook */
+  /* Stage 3: deliver what was sent before. Runs on the stack that ticks. */
+  void (*messages)(void *host);
   /* The systems of one phase; `dt` is the raw dt of the tick. Runs on the stack that ticks. */
   void (*phase)(void *host, weft_phase phase, double dt);
   /* A routine was cancelled before it was ever entered: release what its argument owns. */

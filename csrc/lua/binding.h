@@ -33,7 +33,8 @@ enum {
   STORE_DONOR, /* threads.c: keeps the donor alive */
   STORE_SETS, /* by slot + 1, what it waits for by any or all (watches.c); nil before first use */
   STORE_OWNERS, /* weak: owner objects by slot (owner.c) */
-  STORE_TOP = STORE_OWNERS
+  STORE_EARS,   /* by the name of a message: its number (ears.c) */
+  STORE_TOP = STORE_EARS
 };
 
 /* Cells for Lua values, linked in chains by C; 0 is no cell. */
@@ -52,6 +53,59 @@ typedef struct threads {
   idle_thread *idle;
   uint32_t count, size;
 } threads;
+
+/* A function that hears messages. */
+typedef struct ear {
+  uint64_t born;       /* no other has it or had it; 0: there is none */
+  uint32_t cell;       /* the function */
+  uint32_t name;       /* its number */
+  uint32_t owner;      /* its slot */
+  uint32_t next, prev; /* of the same owner, the latest first; `next` also of the free ones */
+} ear;
+
+typedef struct hearing {
+  uint64_t serial; /* of the owner */
+  uint32_t ear;    /* 0: it is gone */
+} hearing;
+
+typedef struct heard_name {
+  hearing *list; /* in the order of telling */
+  uint32_t count, off, size;
+  uint32_t cell; /* the name */
+  uint32_t next; /* of the free ones */
+} heard_name;
+
+typedef struct ear_owner {
+  weft_owner id;
+  uint64_t serial; /* in the order of making */
+  uint32_t first;  /* of its ears */
+} ear_owner;
+
+/* Who hears what (ears.c). Numbers count from 1. */
+typedef struct ears {
+  ear *all;
+  heard_name *names;
+  ear_owner *owners; /* by slot */
+  uint32_t count, size, free, name_count, name_size, name_free, owner_size;
+  uint64_t last_born, last_owner;
+  /* While a message is told: its name, the next place of the list, who was there when it began, and
+     whose ears alone are meant, or 0. */
+  uint32_t telling, at;
+  uint64_t born_before, only;
+} ears;
+
+typedef struct message {
+  weft_owner to;  /* 0: all */
+  uint32_t cells; /* name and values */
+  uint32_t count;
+} message;
+
+typedef struct messages {
+  message *items; /* a ring */
+  uint32_t head, count, size;
+  uint32_t left;    /* of those that are delivered in this tick */
+  uint64_t dropped; /* whose owner had died */
+} messages;
 
 /* How a routine stands and how it is going to end. In its slot, so it is kept small. */
 typedef struct record {
@@ -84,6 +138,8 @@ struct realm {
   lua_State *donor;   /* whose depth of C calls routines start at, or NULL */
   values values;
   threads threads;
+  ears ears;
+  messages messages;
   double fixed_step;
   uint32_t looked; /* routine_look_around: the next slot */
   weft_world_config config;
@@ -307,6 +363,35 @@ bool owner_push_of(lua_State *L, realm *R, const weft_routine *routine);
 void owner_ended(void *host, weft_owner id, void *data);
 /* Calls what is queued for owners that have ended; C calls are as deep as on `from`. */
 void owner_tell(lua_State *from, realm *R);
+/* The owner at `index`, and the number of its realm; raises for another value. */
+weft_owner owner_check(lua_State *L, int index, const char *who, uint32_t *number);
+/* The open world of that number: NULL if there is none; the other raises then. */
+realm *owner_find_realm(lua_State *L, uint32_t number);
+realm *owner_realm(lua_State *L, uint32_t number, const char *who);
+
+/* --- ears.c --- */
+void ears_fini(lua_State *L, ears *e);
+void ears_reserve_owners(lua_State *L, realm *R,
+                         uint32_t slots);       /* up to that one; may throw */
+void ears_begin_owner(realm *R, weft_owner id); /* reserved before */
+void ears_end_owner(realm *R, weft_owner id);
+/* A living owner's function at `fn` hears the name at `name`. May throw, runs no finalizer. */
+uint32_t ears_add(lua_State *L, realm *R, weft_owner id, int name, int fn);
+void ears_remove(realm *R, uint32_t number);
+uint32_t ears_find_name(lua_State *L, realm *R,
+                        int index); /* its number, 0 if nobody hears it */
+/* Goes through those who hear a name, or `to` alone: the cell of the next function, 0 at the end. */
+void ears_begin(realm *R, uint32_t number, weft_owner to);
+uint32_t ears_next(realm *R);
+void ears_end(realm *R);
+
+/* --- messages.c --- */
+void messages_open(lua_State *L);
+void messages_fini(lua_State *L, messages *m);
+int messages_on(lua_State *L);        /* owner:on */
+int messages_send(lua_State *L);      /* world:send */
+int messages_broadcast(lua_State *L); /* world:broadcast */
+void messages_deliver(void *host);
 
 /* --- require.c --- */
 void require_open(lua_State *L);

@@ -111,6 +111,7 @@ weft_world_config config_default(realm *R)
       .stack_bytes = COMPAT_STACK_BYTES,
       .record_bytes = sizeof(record),
       .hooks = {.host = R,
+                .messages = messages_deliver,
                 .phase = systems_phase,
                 .dropped = routine_dropped,
                 .ended = routine_ended,

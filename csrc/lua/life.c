@@ -50,6 +50,8 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   lua_pushnil(store); /* sets */
   binding_push_weak(L, 0, "v");
   to_store(L, store);
+  lua_newtable(L); /* ears */
+  to_store(L, store);
   return store;
 }
 
@@ -72,6 +74,8 @@ static void free_parts(lua_State *L, realm *R)
 {
   values_fini(L, &R->values);
   threads_fini(L, &R->threads);
+  ears_fini(L, &R->ears);
+  messages_fini(L, &R->messages);
 }
 
 /* -> userdata, a world that is closed as yet */

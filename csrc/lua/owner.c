@@ -46,20 +46,37 @@ static const owner *check_owner(lua_State *L, int index, const char *who)
   return NULL;
 }
 
-/* The open world of an owner, or NULL. */
-static realm *realm_of(lua_State *L, const owner *o)
+weft_owner owner_check(lua_State *L, int index, const char *who, uint32_t *number)
+{
+  const owner *o = check_owner(L, index, who);
+  *number = o->number;
+  return o->id;
+}
+
+realm *owner_find_realm(lua_State *L, uint32_t number)
 {
   realm *R = binding_universe(L)->realms;
-  while (R && R->number != o->number) R = R->next;
+  while (R && R->number != number) R = R->next;
   if (!R || !R->world) return NULL;
   return R == R->universe->current || world_reachable(L, R) ? R : NULL;
 }
 
-static realm *check_realm(lua_State *L, const owner *o, const char *who)
+realm *owner_realm(lua_State *L, uint32_t number, const char *who)
 {
-  realm *R = realm_of(L, o);
+  realm *R = owner_find_realm(L, number);
   if (!R) binding_misuse(L, "%s: world is closed", who);
   return R;
+}
+
+/* The open world of an owner, or NULL. */
+static realm *realm_of(lua_State *L, const owner *o)
+{
+  return owner_find_realm(L, o->number);
+}
+
+static realm *check_realm(lua_State *L, const owner *o, const char *who)
+{
+  return owner_realm(L, o->number, who);
 }
 
 static owner *new_object(lua_State *L, const realm *R) /* -> owner */
@@ -102,6 +119,7 @@ static bool reserve_places(lua_State *L, realm *R)
     uint32_t before = R->owner_places, places = before > 0 ? before * 2 : 8;
     binding_push_weak(L, (int)places, "v");
     if (!world_is_open(R->universe, R)) return false;
+    ears_reserve_owners(L, R, places);
     if (R->owner_places == before)
       move_places(L, R, places);
     else
@@ -151,6 +169,7 @@ int owner_new(lua_State *L)
   if (status) return binding_failed(L, "world:owner", status);
   uint32_t slot = weft_owner_slot(o->id);
   if (slot > R->owner_slots) R->owner_slots = slot;
+  ears_begin_owner(R, o->id);
   remember(L, R, o->id);
   return 1;
 }
@@ -192,7 +211,7 @@ static void queue(realm *R, uint32_t cells)
 
 void owner_ended(void *host, weft_owner id, void *data)
 {
-  (void)id;
+  ears_end_owner(host, id);
   queue(host, (uint32_t)(uintptr_t)data);
 }
 
@@ -333,6 +352,7 @@ static const luaL_Reg methods[] = {{"disable", api_disable},
                                    {"alive", api_alive},
                                    {"setTimeScale", api_set_time_scale},
                                    {"onDestroyed", api_on_destroyed},
+                                   {"on", messages_on},
                                    {NULL, NULL}};
 static const luaL_Reg metamethods[] = {{"__tostring", owner_tostring}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"owner", api_owner}, {NULL, NULL}};

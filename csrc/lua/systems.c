@@ -145,6 +145,7 @@ int systems_on(lua_State *L)
 
 static subscription *check_sub(lua_State *L)
 {
+  lua_settop(L, 1);
   subscription *sub = lua_touserdata(L, 1);
   push_sub_meta(L);
   if (!sub || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, -2))

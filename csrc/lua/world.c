@@ -154,7 +154,7 @@ static int api_stats(lua_State *L)
   realm *R = world_check_open(L, 1, "world:stats");
   weft_world_stats s;
   weft_world_stats_get(R->world, &s);
-  lua_createtable(L, 0, 16);
+  lua_createtable(L, 0, 17);
   set_count(L, "active", s.active);
   set_count(L, "sleeping", s.sleeping);
   set_count(L, "ready", s.ready);
@@ -169,6 +169,7 @@ static int api_stats(lua_State *L)
   set_count(L, "failed", s.failed);
   set_count(L, "rejected", s.rejected);
   set_count(L, "posts", s.posts);
+  set_count(L, "dropped", R->messages.dropped);
   set_count(L, "timers", 0); /* there are none yet */
   return 1;
 }
@@ -310,6 +311,8 @@ static const luaL_Reg methods[] = {{"tick", api_tick},
                                    {"on", systems_on},
                                    {"post", systems_post},
                                    {"owner", owner_new},
+                                   {"send", messages_send},
+                                   {"broadcast", messages_broadcast},
                                    {"pause", api_pause},
                                    {"resume", api_resume},
                                    {"isPaused", api_is_paused},
@@ -354,4 +357,5 @@ void world_open(lua_State *L)
   binding_push_weak(L, 1, "v");
   lua_rawset(L, LUA_REGISTRYINDEX);
   systems_open(L);
+  messages_open(L);
 }

@@ -31,6 +31,7 @@
 ---@field failed integer of those, how many ended with an error
 ---@field rejected integer starts refused for want of capacity
 ---@field posts integer posts that wait to be run
+---@field dropped integer messages whose owner died before they were told
 ---@field timers integer 0: there are no timers in this version
 
 ---@alias weft.Waiting "start"|"turn"|"tick"|"time"|"realTime"|"routine"|"event"|"cancel"
@@ -114,6 +115,31 @@ function World:post(fn, priority) end
 ---@return nil|"destroyed"|"closed"|"capacity" reason the parent is destroyed; the world is closing;
 --- there are over 16 million
 function World:owner(parent) end
+
+--- Sends a message to an owner: in stage 3 of the next tick the functions that it has for that name
+--- by then (`owner:on`) are called with the values, nil included. Messages are told in the order in
+--- which they were sent; one that is sent while others are told waits for the next tick. Paused
+--- worlds tell them, too. If the owner dies before, nobody hears, and `stats().dropped` counts it.
+--- Raises if the name is no string, or for an owner of another world.
+---
+---     world:send(guard, "noise", where, 40)
+---@param owner weft.Owner
+---@param name string
+---@param ... any what the functions get
+---@return true? sent
+---@return nil|"destroyed"|"closed"|"full" reason the owner is destroyed; the world is closing; over
+--- a million messages wait
+function World:send(owner, name, ...) end
+
+--- The same to all owners that hear the name when it is told, in the order in which the owners were
+--- made.
+---
+---     world:broadcast("night falls")
+---@param name string
+---@param ... any
+---@return true? sent
+---@return nil|"closed"|"full" reason
+function World:broadcast(name, ...) end
 
 --- Lets sim time and the routines stand still from the next tick on. Posts, systems, waits of
 --- `routine.waitUnscaled` and cancels go on.

@@ -64,6 +64,20 @@ function Owner:alive() end
 ---@return nil|"destroyed" reason
 function Owner:setTimeScale(scale) end
 
+--- From now on `fn` hears the messages of that name that are sent to this owner or broadcast. It is
+--- called with their values, in stage 3 of a tick, after the functions of that name that the owner
+--- had before; a message that is being told when it is added does not reach it. It is a callback of
+--- the world, and may do all but wait, tick and close; when it fails, the world's `onError` is told
+--- and the others hear. A disabled owner hears, too; once it is destroyed nothing does. Raises if
+--- the name is no string or `fn` no function.
+---
+---     guard:on("noise", function(where) guard:start(lookAt, where) end)
+---@param name string
+---@param fn fun(...)
+---@return weft.Subscription? sub its `off` ends it, at once
+---@return nil|"destroyed" reason
+function Owner:on(name, fn) end
+
 --- Calls `fn()` once, when the owner has been destroyed and all that it and those below it owned
 --- has ended, cleanups included: before `destroy` returns if nothing is left, at once if that is
 --- long past, else in the tick in which the last routine ends. Functions are called in the order

@@ -219,6 +219,28 @@ scenario("posts and systems", function(_, _, world)
   end
 end)
 
+scenario("messages", function(_, _, world)
+  local heard = 0
+  local function hear(a, b) heard = heard + (a == nil and b == 2 and 1 or 100) end
+  return function()
+    local owners = {}
+    for i = 1, 3 do owners[i] = world:owner() end
+    local sub
+    for i = 3, 1, -1 do
+      sub = owners[i]:on("a", hear)
+      for k = 1, 3 do owners[i]:on("name " .. k, hear) end
+    end
+    local function send(n) return world:send(owners[n], "a", nil, 2) end
+    if not (send(1) and send(2) and world:broadcast("name 2", nil, 2, nil)) then return "told" end
+    owners[2]:destroy()
+    world:tick(0)
+    sub:off()
+    send(1)
+    world:tick(0)
+    return heard == 3 and world:stats().dropped == 1 and "complete"
+  end
+end)
+
 scenario("another configuration", function(_, _, world)
   return function()
     world:configure{ capacity = 20, resumesPerTick = 9 }
