@@ -8,6 +8,7 @@ local routine = require "weft.routine"
 local worlds = require "weft.types"
 local routines = require "weft.types_routine"
 local owners = require "weft.types_owner"
+local buffers = require "weft.types_buffer"
 
 -- Names of the functions of a table, sorted.
 local function functions(of, without)
@@ -63,6 +64,11 @@ describe("the stubs for editors", function()
     assert.same(functions(core.ownerMethods), functions(owners.owner))
   end)
 
+  it("name the methods of buffers", function()
+    local ptr = support.vm == "lua5.4" and { ptr = true } or nil -- only LuaJIT has it
+    assert.same(functions(core.bufferMethods, ptr), functions(buffers.buffer, ptr))
+  end)
+
   it("name the functions of weft.routine", function()
     local inLua = { configure = true, stats = true }
     assert.same(functions(routine, inLua), functions(routines.routine))
@@ -83,7 +89,8 @@ describe("the stubs for editors", function()
   end)
 
   it("have an example for each function that scripts call", function()
-    for _, file in ipairs { "types", "types_routine", "types_owner", "routine", "run" } do
+    for _, file in ipairs { "types", "types_routine", "types_owner", "types_buffer", "routine",
+      "run" } do
       for name, comment in pairs(comments("lua/weft/" .. file .. ".lua")) do
         if not name:find "^core%." or name == "core.world" or name == "core.default" then
           assert.truthy(comment:find "\n%-%-%-     %S", file .. ".lua: " .. name)

@@ -167,6 +167,7 @@ struct universe {
   const void *handle_meta, *cancelled;
   bool hooked; /* debug hooks were seen in use: compat.h says what for */
   bool closed;
+  size_t buffer_limit; /* buffer.c: with more bytes than this, garbage is looked for */
 };
 
 enum outcome { OUTCOME_NONE, OUTCOME_COMPLETED, OUTCOME_CANCELLED, OUTCOME_FAILED };

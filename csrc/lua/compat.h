@@ -47,6 +47,10 @@ static inline void compat_get_value(lua_State *L, int index) /* -> value */
 }
 
 #define compat_raw_length lua_rawlen
+#define compat_is_integer lua_isinteger
+
+/* The type of numbers and buffers of LuaJIT that are cdata; nothing has it here. */
+#define COMPAT_TCDATA (-2)
 
 /* Makes room for `count` values more; false without memory. Never raises. */
 static inline bool compat_grow(lua_State *L, int count)
@@ -246,6 +250,10 @@ static inline void compat_get_value(lua_State *L, int index)
 }
 
 #define compat_raw_length lua_objlen
+#define compat_is_integer(L, index) ((void)(L), (void)(index), false)
+
+/* Not in its headers. */
+#define COMPAT_TCDATA 10
 
 /* The collector stands still while a finalizer runs, and where a script has stopped it. */
 static inline bool compat_perhaps_in_finalizer(lua_State *L)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lua/binding.h"
+#include "lua/buffer.h"
 
 /* Its address is the universe's key in the registry. */
 static const char universe_key;
@@ -67,7 +68,7 @@ realm *binding_realm_here(lua_State *L)
 bool binding_is_ours(const char *source)
 {
   static const char *const files[] = {"weft/waits.lua", "weft/loops.lua", "weft/routine.lua",
-                                      "weft/run.lua"};
+                                      "weft/run.lua", "weft/buffers.lua"};
   size_t length = strlen(source);
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     size_t tail = strlen(files[i]);
@@ -317,6 +318,7 @@ int luaopen_weft_core(lua_State *L)
   loops_open(L);
   require_open(L);
   os_open(L);
+  buffer_open(L);
   probe_open(L);
   lua_pushlightuserdata(L, (void *)&module_key);
   lua_pushvalue(L, 2);

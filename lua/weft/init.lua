@@ -3,6 +3,7 @@
 local core = require "weft.core"
 local routine = require "weft.routine"
 local run = require "weft.run"
+require "weft.buffers"
 
 core.worldMethods.run = run.run
 
@@ -13,11 +14,13 @@ core.worldMethods.run = run.run
 ---@class weft.Module
 ---@field version string such as "0.1.0"
 ---@field routine weft.RoutineModule the same as `require "weft.routine"`
+---@field buffer fun(type: weft.ElementType, count: integer): weft.Buffer see types_buffer.lua
 local weft = {
   version = core.version,
   world = core.world,
   default = core.default,
   routine = routine,
+  buffer = core.buffer,
 }
 
 return weft

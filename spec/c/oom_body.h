@@ -213,6 +213,8 @@ static lua_State *open_state(void)
   lua_setfield(L, -2, "weft.core");
   lua_settop(L, 0);
   lua_register(L, "report", count_report);
+  /* LuaJIT's FFI loses memory of its own when it cannot be opened: it is there before. */
+  if (luaL_dostring(L, "pcall(require, 'ffi')")) fail_msg("%s", lua_tostring(L, -1));
   return L;
 }
 

@@ -257,6 +257,18 @@ scenario("the default world", function(weft, routine)
   end
 end)
 
+scenario("buffers", function(weft)
+  return function()
+    local buffer = weft.buffer("i64", 100):fill(3)
+    local part = buffer:slice(2, 50):copy()
+    part[1] = 4
+    local ok, err = pcall(function() part[100] = 1 end)
+    local sum = tonumber(part:shared()[1]) + #part:string()
+    if not ok and err:find "memory" then return "told" end
+    return sum == 4 + 8 * 49 and not ok and "complete"
+  end
+end)
+
 scenario("closing", function(_, routine, world)
   local cleaned = 0
   local function body(wait)
