@@ -49,6 +49,8 @@ BASE := -std=c11 -Icsrc -Icsrc/include -fPIC -fvisibility=hidden -fstack-clash-p
   -ftls-model=initial-exec
 COMPILE = $(CC) $(BASE) $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS) -MMD -MP
 LINK = $(CC) $(CFLAGS_$(MODE)) $(CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS)
+# Units and examples take the library as hosts do, without another optimisation over all of it.
+LINK_PROGRAM = $(LINK) -fno-lto
 
 # --- Sources ----------------------------------------------------------------------------------
 # One context switch per ABI; SWITCH=ucontext takes the portable one where a fast one exists.
@@ -215,31 +217,31 @@ $(MODULE_54) $(MODULE_JIT):
 $(UNIT_C): $(B)/%: $(B)/obj/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $^ -lcmocka -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ -lcmocka -lm -pthread -o $@
 
 $(UNIT_54): $(B)/%: $(B)/obj/lua5.4/%.o $(SUPPORT_OBJ) $(BIND_OBJ_54) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs lua5.4) -lcmocka -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs lua5.4) -lcmocka -lm -pthread -o $@
 
 $(UNIT_JIT): $(B)/%: $(B)/obj/luajit/%.o $(SUPPORT_OBJ) $(BIND_OBJ_JIT) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs luajit) -lcmocka -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs luajit) -lcmocka -lm -pthread -o $@
 
 $(EXAMPLE_C): $(B)/%: $(B)/obj/%.o $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $^ -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ -lm -pthread -o $@
 
 $(EMBED_54): $(B)/%-lua5.4: $(B)/obj/lua5.4/%.o $(ARCHIVE_54) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs lua5.4) -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs lua5.4) -lm -pthread -o $@
 
 $(EMBED_JIT): $(B)/%-luajit: $(B)/obj/luajit/%.o $(ARCHIVE_JIT) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $^ $$($(PKG_CONFIG) --libs luajit) -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs luajit) -lm -pthread -o $@
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
