@@ -30,6 +30,7 @@ end
 local pin = pinner()
 
 local function command(side)
+  local pin = side.free and "" or pin -- luacheck: ignore 431
   local words = { pin .. "timeout 300" }
   if side.vm then
     local abi = side.vm == "lua5.4" and "lua5.4" or "luajit"
@@ -175,7 +176,10 @@ end
 local function runGroup(group)
   local names = chosen(group)
   if #names == 0 then return end
-  for _, name in ipairs(names) do group.sides[name].values = {} end
+  for _, name in ipairs(names) do
+    group.sides[name].values = {}
+    group.sides[name].free = group.free
+  end
   local count = group.runs and math.min(group.runs, runs or group.runs) or runs or 7
   for turn = 1, count do
     for i = 1, #names do

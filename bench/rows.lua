@@ -4,7 +4,8 @@
 --
 -- A side is a program that checks its work and then prints "key number" lines. A row compares one
 -- key of our side with the same key of a peer. `bar` is the highest ratio that is good enough,
--- `limit` the highest value; a row with neither is reported only.
+-- `limit` the highest value; a row with neither is reported only. The sides of a `free` group have
+-- several threads and run on all processors.
 
 local vms = { "lua5.4", "luajit" }
 local groups = {}
@@ -156,6 +157,31 @@ for _, vm in ipairs(vms) do
     rows = { { name = "turn of every, 1,000 routines", vm = vm, peer = "wait by hand" } },
   }
 end
+
+for _, vm in ipairs(vms) do
+  for _, what in ipairs { "send", "broadcast" } do
+    add {
+      sides = {
+        weft = script(vm, "messages", "weft", what, 1000),
+        ["queue by hand"] = script(vm, "messages", "hand", what, 1000),
+      },
+      rows = { { name = "message told, " .. what .. " to 1,000 owners", vm = vm,
+        peer = "queue by hand" } },
+    }
+  end
+end
+
+add {
+  free = true,
+  sides = { weft = binary("posts"), ["queue by hand"] = binary("posts-bare") },
+  rows = {
+    { name = "post from another thread, as fast as it can", vm = "C", peer = "queue by hand" },
+    { name = "post from another thread to its run, median", vm = "C", peer = "queue by hand",
+      key = "median", unit = "ns" },
+    { name = "post from another thread to its run, 99 of 100", vm = "C", peer = "queue by hand",
+      key = "high", unit = "ns" },
+  },
+}
 
 for _, n in ipairs { 2, 1000, 10000, 100000 } do
   add {

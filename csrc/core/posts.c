@@ -40,13 +40,31 @@ weft_status weft__posts_add(weft__posts *posts, weft__post post, weft_priority p
   weft__post_queue *queue = &posts->queues[priority];
   weft_status status = WEFT_OK;
   weft__mutex_lock(&posts->lock);
-  if (queue->count == queue->size) status = grow(queue);
+  if (posts->closed)
+    status = WEFT_CLOSED;
+  else if (queue->count == queue->size)
+    status = grow(queue);
   if (status == WEFT_OK) {
     queue->items[(queue->head + queue->count++) & (queue->size - 1)] = post;
     atomic_fetch_add_explicit(&posts->waiting, 1, memory_order_relaxed);
   }
   weft__mutex_unlock(&posts->lock);
   return status;
+}
+
+void weft__posts_close(weft__posts *posts)
+{
+  weft__mutex_lock(&posts->lock);
+  posts->closed = true;
+  weft__mutex_unlock(&posts->lock);
+}
+
+bool weft__posts_closed(weft__posts *posts)
+{
+  weft__mutex_lock(&posts->lock);
+  bool closed = posts->closed;
+  weft__mutex_unlock(&posts->lock);
+  return closed;
 }
 
 void weft__posts_count(weft__posts *posts, uint32_t counts[2])
@@ -59,17 +77,18 @@ void weft__posts_count(weft__posts *posts, uint32_t counts[2])
   weft__mutex_unlock(&posts->lock);
 }
 
-bool weft__posts_take(weft__posts *posts, weft_priority priority, weft__post *out)
+uint32_t weft__posts_take(weft__posts *posts, weft_priority priority, weft__post *out,
+                          uint32_t count)
 {
   weft__post_queue *queue = &posts->queues[priority];
   weft__mutex_lock(&posts->lock);
-  bool found = queue->count > 0;
-  if (found) {
-    *out = queue->items[queue->head];
+  if (count > queue->count) count = queue->count;
+  for (uint32_t i = 0; i < count; i++) {
+    out[i] = queue->items[queue->head];
     queue->head = (queue->head + 1) & (queue->size - 1);
-    queue->count--;
-    atomic_fetch_sub_explicit(&posts->waiting, 1, memory_order_relaxed);
   }
+  queue->count -= count;
+  atomic_fetch_sub_explicit(&posts->waiting, count, memory_order_relaxed);
   weft__mutex_unlock(&posts->lock);
-  return found;
+  return count;
 }

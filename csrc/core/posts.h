@@ -17,6 +17,7 @@
 
 typedef struct weft__post {
   void (*fn)(void *arg);
+  void (*drop)(void *arg); /* in its place, when it will never run; or NULL */
   void *arg;
 } weft__post;
 
@@ -29,18 +30,24 @@ typedef struct weft__posts {
   weft__mutex lock;
   weft__post_queue queues[2]; /* by weft_priority */
   atomic_uint waiting;        /* relaxed: a hint that saves the lock when nothing waits */
+  bool closed;
 } weft__posts;
 
 weft_status weft__posts_init(weft__posts *posts);
 void weft__posts_fini(weft__posts *posts);
 
-/* Any thread. WEFT_FULL, WEFT_NOMEM. */
+/* Any thread. WEFT_FULL, WEFT_NOMEM, WEFT_CLOSED. */
 weft_status weft__posts_add(weft__posts *posts, weft__post post, weft_priority priority);
+
+/* From here on every add is refused; what waits can still be taken. */
+void weft__posts_close(weft__posts *posts);
+bool weft__posts_closed(weft__posts *posts);
 
 /* How many wait, by priority. */
 void weft__posts_count(weft__posts *posts, uint32_t counts[2]);
 
-/* Takes the oldest of a priority; false if there is none. */
-bool weft__posts_take(weft__posts *posts, weft_priority priority, weft__post *out);
+/* Takes the oldest ones of a priority, at most `count`, under one lock; how many there were. */
+uint32_t weft__posts_take(weft__posts *posts, weft_priority priority, weft__post *out,
+                          uint32_t count);
 
 #endif

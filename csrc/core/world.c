@@ -155,14 +155,14 @@ weft_status weft_world_new(const weft_world_config *given, weft_world **out)
   if (!world) return WEFT_NOMEM;
   world->time_scale = 1;
   world->thread = weft__thread_id();
-  if ((status = weft__posts_init(&world->posts))) goto free_world;
-  if ((status = build(world, &config, &made))) goto fini_posts;
+  if ((status = weft__poster_new(&world->poster))) goto free_world;
+  if ((status = build(world, &config, &made))) goto close_poster;
   install(world, &made, &config);
   *out = world;
   return WEFT_OK;
 
-fini_posts:
-  weft__posts_fini(&world->posts);
+close_poster:
+  weft__poster_close(world->poster);
 free_world:
   weft__free(world);
   return status;
@@ -193,29 +193,15 @@ weft_status weft_world_delete(weft_world *world)
   if (!world) return WEFT_OK;
   if (world->thread != weft__thread_id()) return WEFT_THREAD;
   if (world->in_tick) return WEFT_BUSY;
+  weft__poster_close(world->poster);
   uint8_t owners_tag = world->sched.owners.tag;
   tear_down(world, owners_tag);
   give_tag(owners_tag);
-  weft__posts_fini(&world->posts);
   weft__free(world);
   return WEFT_OK;
 }
 
 /* --- The tick ------------------------------------------------------------------------------ */
-
-/* Stage 2. High priority first; what is posted meanwhile waits for the next tick. */
-static void run_posts(weft_world *world)
-{
-  uint32_t left[2], budget = world->config.posts_per_tick;
-  weft__posts_count(&world->posts, left);
-  for (int priority = WEFT_HIGH; priority <= WEFT_NORMAL; priority++) {
-    for (; left[priority] > 0 && budget > 0; left[priority]--, budget--) {
-      weft__post post;
-      if (!weft__posts_take(&world->posts, (weft_priority)priority, &post)) break;
-      post.fn(post.arg);
-    }
-  }
-}
 
 static void run_phase(weft_world *world, weft_phase phase, double dt)
 {
@@ -266,7 +252,7 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
   if (!sched->paused) weft__clock_advance(&sched->sim, scaled);
   weft__clock_advance(&sched->real, dt);
   world->tick_count++;
-  run_posts(world);
+  weft__run_posts(world);
   if (world->config.hooks.messages) world->config.hooks.messages(world->config.hooks.host);
   run_phase(world, WEFT_PRE_UPDATE, dt);
   run_phase(world, WEFT_UPDATE, dt);
@@ -301,13 +287,6 @@ weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left)
   world->in_tick = false;
   if (left) *left = sched->active;
   return WEFT_OK;
-}
-
-weft_status weft_world_post(weft_world *world, void (*fn)(void *arg), void *arg,
-                            weft_priority priority)
-{
-  if (!fn || (priority != WEFT_HIGH && priority != WEFT_NORMAL)) return WEFT_INVALID;
-  return weft__posts_add(&world->posts, (weft__post){fn, arg}, priority);
 }
 
 /* --- Clock and numbers --------------------------------------------------------------------- */
@@ -381,7 +360,7 @@ void weft_world_stats_get(const weft_world *world, weft_world_stats *out)
   weft_fiber_stats fibers;
   uint32_t posts[2];
   weft_fiber_pool_stats(world->pool, &fibers);
-  weft__posts_count((weft__posts *)&world->posts, posts);
+  weft__poster_count(world->poster, posts);
   *out = (weft_world_stats){
       .active = sched->active,
       .pinned = world->pinned,

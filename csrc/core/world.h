@@ -22,7 +22,7 @@ struct weft_routine {
 
 struct weft_world {
   weft__sched sched;
-  weft__posts posts;
+  weft_poster *poster; /* what other threads reach it by */
   weft_fiber_pool *pool;
   weft_fiber *runner;  /* runs the passes; whoever waits on its stack keeps it */
   weft_fiber *spare;   /* the next runner, made before the runner may be left; or NULL */
@@ -36,6 +36,15 @@ struct weft_world {
   uint64_t thread; /* that made it */
   weft_world_config config;
 };
+
+/* A poster of this thread's, with one reference: the world's. WEFT_NOMEM. */
+weft_status weft__poster_new(weft_poster **out);
+/* Refuses posts from here on, drops what waits, and gives the world's reference back. */
+void weft__poster_close(weft_poster *poster);
+/* How many wait, by priority. */
+void weft__poster_count(weft_poster *poster, uint32_t counts[2]);
+/* Stage 2. */
+void weft__run_posts(weft_world *world);
 
 /* The scheduler's view of routines. */
 extern const weft__sched_ops weft__routine_ops;

@@ -7,9 +7,9 @@
 ** calls `weft_wait` and goes on, ticks later, with its locals alive.
 **
 ** Threads: a world belongs to the OS thread that made it. Every function that takes a world or
-** acts on the running routine must be called there, but for `weft_world_post`, which any thread may
-** call. Those that answer a status answer WEFT_THREAD elsewhere where that can be told; the others
-** are not checked. Fibers belong to the thread that made their pool.
+** acts on the running routine must be called there, but for those that post (`weft_world_post` and
+** posters), which any thread may call. Those that answer a status answer WEFT_THREAD elsewhere where
+** that can be told; the others are not checked. Fibers belong to the thread that made their pool.
 **
 ** Failure: functions answer 0 or a negative `weft_status`. Out parameters are written only on
 ** success. The library never prints, exits or reads the environment; the one exception is the
@@ -256,10 +256,41 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed);
 */
 weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left);
 
-/* Runs `fn(arg)` on the world's thread in stage 2 of the next tick. Any thread may call it while
-   the world lives. WEFT_FULL at 2^20 waiting posts of a priority,
-   WEFT_NOMEM, WEFT_INVALID. */
+/*
+** A way into a world for other threads: `fn(arg)` is run on the world's thread, in stage 2 of a tick,
+** high priority first, then the oldest, at most `posts_per_tick` of them; so the posts of one thread
+** and priority run in their order. What is posted meanwhile waits for the next tick.
+**
+** A poster is counted, and outlives its world: any thread may call it at any time. It is refused with
+** WEFT_CLOSED once `weft_world_delete` has begun; before that returns, each post that was accepted has
+** been run, or its `drop(arg)` called there (NULL is allowed; it must not use the world), and none runs
+** later.
+*/
+typedef struct weft_poster weft_poster;
+
+/* The world's, with a reference for the caller. Any thread, while the world lives. */
+weft_poster *weft_world_poster(weft_world *world);
+weft_poster *
+weft_poster_retain(weft_poster *poster);       /* one reference more; the poster itself */
+void weft_poster_release(weft_poster *poster); /* NULL is allowed */
+
+/* Never runs `fn` itself. WEFT_FULL at 2^20 waiting posts of a priority, WEFT_NOMEM, WEFT_INVALID,
+   WEFT_CLOSED; then neither `fn` nor `drop` is called. */
+weft_status weft_poster_post(weft_poster *poster, void (*fn)(void *arg),
+                             void (*drop)(void *arg), void *arg, weft_priority priority);
+
+/*
+** Posts, and blocks this thread until `fn` has returned; on the world's own thread it calls it at
+** once, inside a tick or not. WEFT_CLOSED: it was not run, and never will be. The rest as above. Do not
+** call it with a lock that the world's thread takes, nor on a thread that the world's waits for.
+*/
+weft_status weft_poster_send(weft_poster *poster, void (*fn)(void *arg), void *arg,
+                             weft_priority priority);
+
+/* The same by the world itself, which must live until they have been called; a send also outlasts it. */
 weft_status weft_world_post(weft_world *world, void (*fn)(void *arg), void *arg,
+                            weft_priority priority);
+weft_status weft_world_send(weft_world *world, void (*fn)(void *arg), void *arg,
                             weft_priority priority);
 
 /* Sim time and the routines' waits stand still from the next tick on; real time goes on. */

@@ -87,6 +87,43 @@ void weft__mutex_unlock(weft__mutex *mutex)
   WEFT_CHECK(!failed);
 }
 
+weft_status weft__cond_init(weft__cond *cond)
+{
+  pthread_condattr_t monotonic;
+  if (pthread_condattr_init(&monotonic) != 0) return WEFT_NOMEM;
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  int failed = pthread_cond_init(&cond->native, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  return failed ? WEFT_NOMEM : WEFT_OK;
+}
+
+void weft__cond_fini(weft__cond *cond)
+{
+  pthread_cond_destroy(&cond->native);
+}
+
+void weft__cond_wait(weft__cond *cond, weft__mutex *mutex)
+{
+  int failed = pthread_cond_wait(&cond->native, &mutex->native);
+  WEFT_CHECK(!failed);
+}
+
+bool weft__cond_wait_until(weft__cond *cond, weft__mutex *mutex, int64_t deadline)
+{
+  struct timespec until = {
+      .tv_sec = (time_t)(deadline / NS_PER_S),
+      .tv_nsec = (long)(deadline % NS_PER_S),
+  };
+  int failed = pthread_cond_timedwait(&cond->native, &mutex->native, &until);
+  WEFT_CHECK(!failed || failed == ETIMEDOUT);
+  return !failed;
+}
+
+void weft__cond_signal_all(weft__cond *cond)
+{
+  pthread_cond_broadcast(&cond->native);
+}
+
 static void *thread_main(void *arg)
 {
   weft__thread *thread = arg;

@@ -8,6 +8,7 @@
 #define WEFT_PLATFORM_PLATFORM_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,19 @@ weft_status weft__mutex_init(weft__mutex *mutex); /* WEFT_NOMEM */
 void weft__mutex_fini(weft__mutex *mutex);
 void weft__mutex_lock(weft__mutex *mutex);
 void weft__mutex_unlock(weft__mutex *mutex);
+
+/* What threads that hold a mutex wait on, until another signals it: for a change that they check
+   themselves, for a wait may end without one. */
+typedef struct weft__cond {
+  pthread_cond_t native;
+} weft__cond;
+
+weft_status weft__cond_init(weft__cond *cond); /* WEFT_NOMEM */
+void weft__cond_fini(weft__cond *cond);
+void weft__cond_wait(weft__cond *cond, weft__mutex *mutex);
+/* False once `weft__clock_ns` has reached `deadline`. */
+bool weft__cond_wait_until(weft__cond *cond, weft__mutex *mutex, int64_t deadline);
+void weft__cond_signal_all(weft__cond *cond);
 
 /* A thread that must be joined. The object must stay where it is until then. */
 typedef struct weft__thread {

@@ -39,14 +39,14 @@ static char numbers[1 << 16];
 
 static weft_status add(uint32_t number, weft_priority priority)
 {
-  return weft__posts_add(&posts, (weft__post){never_called, &numbers[number]}, priority);
+  return weft__posts_add(&posts, (weft__post){never_called, NULL, &numbers[number]}, priority);
 }
 
 /* The number of the oldest post, or UINT32_MAX. */
 static uint32_t take(weft_priority priority)
 {
-  weft__post post = {NULL, NULL};
-  if (!weft__posts_take(&posts, priority, &post)) return UINT32_MAX;
+  weft__post post = {NULL, NULL, NULL};
+  if (weft__posts_take(&posts, priority, &post, 1) == 0) return UINT32_MAX;
   assert_ptr_equal(post.fn, never_called);
   return (uint32_t)((char *)post.arg - numbers);
 }
@@ -67,6 +67,36 @@ static void the_oldest_of_a_priority_comes_first(void **state)
   assert_int_equal(take(WEFT_HIGH), UINT32_MAX);
   weft__posts_count(&posts, counts);
   assert_int_equal(counts[WEFT_HIGH] + counts[WEFT_NORMAL], 0);
+}
+
+static void several_are_taken_at_once_and_no_more_than_there_are(void **state)
+{
+  (void)state;
+  weft__post out[8];
+  uint32_t counts[2];
+  for (uint32_t i = 0; i < 10; i++) assert_int_equal(add(i, WEFT_NORMAL), WEFT_OK);
+  assert_int_equal(weft__posts_take(&posts, WEFT_HIGH, out, 8), 0);
+  assert_int_equal(weft__posts_take(&posts, WEFT_NORMAL, out, 8), 8);
+  for (uint32_t i = 0; i < 8; i++) assert_ptr_equal(out[i].arg, &numbers[i]);
+  for (uint32_t i = 10; i < 14; i++) assert_int_equal(add(i, WEFT_NORMAL), WEFT_OK);
+  assert_int_equal(weft__posts_take(&posts, WEFT_NORMAL, out, 8), 6);
+  for (uint32_t i = 0; i < 6; i++) assert_ptr_equal(out[i].arg, &numbers[8 + i]);
+  weft__posts_count(&posts, counts);
+  assert_int_equal(counts[WEFT_HIGH] + counts[WEFT_NORMAL], 0);
+}
+
+static void a_closed_queue_takes_nothing_in_and_gives_what_it_has(void **state)
+{
+  (void)state;
+  assert_int_equal(add(1, WEFT_NORMAL), WEFT_OK);
+  assert_false(weft__posts_closed(&posts));
+  weft__posts_close(&posts);
+  assert_true(weft__posts_closed(&posts));
+  assert_int_equal(add(2, WEFT_NORMAL), WEFT_CLOSED);
+  assert_int_equal(add(3, WEFT_HIGH), WEFT_CLOSED);
+  assert_int_equal(take(WEFT_NORMAL), 1);
+  assert_int_equal(take(WEFT_NORMAL), UINT32_MAX);
+  assert_int_equal(take(WEFT_HIGH), UINT32_MAX);
 }
 
 /* Adding and taking in turns moves the queue round its ring, and growing happens anywhere in it. */
@@ -150,7 +180,7 @@ static void post_many(void *arg)
   poster *self = arg;
   for (uint32_t i = 0; i < self->count; i++) {
     uintptr_t told = (uintptr_t)self->number << 24 | i;
-    weft__post post = {say_nothing, (void *)told};
+    weft__post post = {say_nothing, NULL, (void *)told};
     if (weft__posts_add(&posts, post, i % 2 ? WEFT_NORMAL : WEFT_HIGH) != WEFT_OK)
       self->refused++;
   }
@@ -159,7 +189,7 @@ static void post_many(void *arg)
 static bool take_one(poster *posters, weft_priority priority)
 {
   weft__post post;
-  if (!weft__posts_take(&posts, priority, &post)) return false;
+  if (weft__posts_take(&posts, priority, &post, 1) == 0) return false;
   poster *from = &posters[(uintptr_t)post.arg >> 24];
   uint32_t number = (uint32_t)(uintptr_t)post.arg & 0xffffff;
   assert_int_equal(number, from->seen[priority]);
@@ -205,6 +235,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       TEST(the_oldest_of_a_priority_comes_first),
+      TEST(several_are_taken_at_once_and_no_more_than_there_are),
+      TEST(a_closed_queue_takes_nothing_in_and_gives_what_it_has),
       TEST(random_programs_keep_the_order),
       TEST(the_last_post_fits_and_no_more),
       TEST(without_memory_a_post_is_refused_and_the_others_stay),
