@@ -89,6 +89,12 @@ local places = {
     world:broadcast "message"
     world:tick(1)
   end,
+  ["a listener"] = function(world, fn)
+    local signal = weft.signal()
+    signal:connect(fn)
+    world:start(signal.fire, signal)
+    world:tick(1)
+  end,
   ["a system"] = function(world, fn) once(world, "update", fn) end,
   ["a late system"] = function(world, fn) once(world, "postUpdate", fn) end,
   ["onError"] = function(world, fn)
@@ -108,7 +114,8 @@ local places = {
 
 local outside = { "outside" }
 local routines = { "a routine", "a coroutine of a routine", "a comparator of a routine" }
-local callbacks = { "a post", "a message", "a system", "a late system", "onError", "onDestroyed" }
+local callbacks = { "a post", "a message", "a listener", "a system", "a late system", "onError",
+  "onDestroyed" }
 
 local function joined(...)
   local all = {}
@@ -302,6 +309,57 @@ for _, name in ipairs { "wait", "nextTick", "waitUnscaled", "join", "any", "all"
     "routine." .. name .. ": not allowed in a finalizer (__gc); start a routine there" } }
 end
 add { { noRoutine, "routine.self", function() return routine.self() end, { n = 1 } } }
+
+-- Signals.
+local function destroyed()
+  local signal = weft.signal()
+  signal:destroy()
+  return signal
+end
+for _, name in ipairs { "connect", "once", "wait", "fire", "fireOne", "waiting", "destroy" } do
+  local function call() weft.signal()[name](io.stdout) end
+  add { { outside, "signal:" .. name .. " of what is no signal", call,
+    "signal:" .. name .. ": a signal expected, got userdata" } }
+end
+for _, name in ipairs { "connect", "once", "wait", "fire", "fireOne" } do
+  add { { outside, "signal:" .. name .. " of a destroyed one",
+    function() destroyed()[name](destroyed(), nothing) end,
+    "signal:" .. name .. ": the signal is destroyed" } }
+end
+for _, bad in ipairs(badSeconds) do
+  add { { routines, "a wait for a signal with a timeout of " .. bad[1],
+    function() weft.signal():wait(bad[2]) end, "signal:wait: timeout " .. bad[3] } }
+end
+add {
+  { noRoutine, "signal:wait", function() weft.signal():wait() end,
+    "signal:wait: not inside a routine; start one with routine.start" },
+  { noRoutine, "routine.waitFor", function() routine.waitFor(weft.signal(), 1) end,
+    "routine.waitFor: not inside a routine; start one with routine.start" },
+  { { "a finalizer of a routine" }, "signal:wait", function() weft.signal():wait() end,
+    "signal:wait: not allowed in a finalizer (__gc); start a routine there" },
+  { routines, "routine.waitFor of a handle", function(w) routine.waitFor(w:start(nothing)) end,
+    "routine.waitFor: a signal expected, got userdata" },
+  { routines, "routine.waitFor of nothing", function() routine.waitFor() end,
+    "routine.waitFor: a signal expected, got nil" },
+  { outside, "connecting a string", function() weft.signal():connect "x" end,
+    "signal:connect: a function expected, got string" },
+  { outside, "connecting nothing", function() weft.signal():connect() end,
+    "signal:connect: a function expected, got nil" },
+  { outside, "connecting an owner's number", function(w) w:owner():connect(weft.signal(), 3) end,
+    "owner:connect: a function expected, got 3" },
+  { outside, "connecting an owner to a table", function(w) w:owner():connect({}, nothing) end,
+    "owner:connect: a signal expected, got table" },
+  { outside, "connecting an owner to a destroyed signal",
+    function(w) w:owner():once(destroyed(), nothing) end,
+    "owner:once: the signal is destroyed" },
+  { outside, "off of a table", function() weft.signal():connect(nothing).off {} end,
+    "sub:off: a subscription expected, got table" },
+  { outside, "off of nothing", function() weft.signal():connect(nothing).off() end,
+    "sub:off: a subscription expected, got nil" },
+  { outside, "destroying twice", function() return destroyed():destroy() end, { false } },
+  { outside, "who waits for a destroyed signal", function() return destroyed():waiting() end,
+    { 0 } },
+}
 
 -- Configuring.
 add {
@@ -592,6 +650,11 @@ add {
     return owner:alive(), owner:destroy(), owner:disable(), owner:enable()
   end, { false, false, false, false } },
 }
+add { { outside, "owner:connect in a closed world", function(_, other)
+  local owner = other:owner()
+  other:close()
+  owner:connect(weft.signal(), nothing)
+end, "owner:connect: world is closed" } }
 for _, name in ipairs { "start", "setTimeScale", "onDestroyed" } do
   add { { outside, "owner:" .. name .. " in a closed world", function(_, other)
     local owner, argument = other:owner(), name == "setTimeScale" and 1 or nothing

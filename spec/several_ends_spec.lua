@@ -245,7 +245,8 @@ describe("misuse of any and all", function()
         wrong[#wrong + 1] = message{ nil, "capacity" }
       end)
       assert.equal(9, #wrong)
-      assert.truthy(wrong[8]:find("entry 2: a routine handle expected, got 5", 1, true), wrong[8])
+      assert.truthy(
+        wrong[8]:find("entry 2: a routine handle or a signal expected, got 5", 1, true), wrong[8])
     end)
 
     it("raises for a timeout that is no time: " .. name, function()

@@ -9,6 +9,7 @@ local worlds = require "weft.types"
 local routines = require "weft.types_routine"
 local owners = require "weft.types_owner"
 local buffers = require "weft.types_buffer"
+local events = require "weft.types_events"
 
 -- Names of the functions of a table, sorted.
 local function functions(of, without)
@@ -64,6 +65,10 @@ describe("the stubs for editors", function()
     assert.same(functions(core.ownerMethods), functions(owners.owner))
   end)
 
+  it("name the methods of signals", function()
+    assert.same(functions(core.signalMethods), functions(events.signal))
+  end)
+
   it("name the methods of buffers", function()
     local ptr = support.vm == "lua5.4" and { ptr = true } or nil -- only LuaJIT has it
     assert.same(functions(core.bufferMethods, ptr), functions(buffers.buffer, ptr))
@@ -89,8 +94,8 @@ describe("the stubs for editors", function()
   end)
 
   it("have an example for each function that scripts call", function()
-    for _, file in ipairs { "types", "types_routine", "types_owner", "types_buffer", "routine",
-      "run" } do
+    for _, file in ipairs { "types", "types_routine", "types_owner", "types_events", "types_buffer",
+      "routine", "run" } do
       for name, comment in pairs(comments("lua/weft/" .. file .. ".lua")) do
         if not name:find "^core%." or name == "core.world" or name == "core.default" then
           assert.truthy(comment:find "\n%-%-%-     %S", file .. ".lua: " .. name)

@@ -73,13 +73,17 @@ static bool settle(weft_watch *watch)
   return true;
 }
 
-static void lose(const weft_watch *watch)
+/* Then it is as if it had not come. */
+static void lose(weft_watch *watch)
 {
   weft_event *event = watch->event;
+  uint64_t value = watch->value;
+  watch->state = WEFT_STATE_QUEUED;
+  watch->value = 0;
   if (event->hooks && event->hooks->lost)
-    event->hooks->lost(event, watch->value);
+    event->hooks->lost(event, value);
   else if (watch->turn)
-    weft_event_fire_one(event, watch->value);
+    weft_event_fire_one(event, value);
 }
 
 void weft__events_taken(weft__sched *sched, const weft__task *task)
@@ -99,7 +103,7 @@ void weft__events_decline(weft__sched *sched, const weft__task *task)
 {
   const weft__several *wait = wait_of(sched, task);
   for (uint32_t i = 0; i < wait->count; i++) {
-    const weft_watch *watch = &wait->watches[i];
+    weft_watch *watch = &wait->watches[i];
     bool fired = watch->event && watch->state == WEFT_STATE_COMPLETED;
     if (fired && may_lose(watch->event, watch->turn)) lose(watch);
   }
@@ -112,7 +116,8 @@ void weft__events_drop(weft__sched *sched)
   for (uint32_t slot = 0; slot < sched->fresh; slot++) {
     weft__task *task = weft__sched_at(sched, slot);
     bool waits = task->joins == WEFT_SEVERAL || task->joins == WEFT_ON_EVENT;
-    if (waits && weft__joins_leave(sched, task)) task->wake = WEFT_FIRED;
+    bool on_events = waits && weft__several_of(sched, slot)->on_events;
+    if (on_events && weft__joins_leave(sched, task)) task->wake = WEFT_FIRED;
   }
   for (uint32_t slot = 0; slot < sched->fresh; slot++) {
     const weft__task *task = weft__sched_at(sched, slot);

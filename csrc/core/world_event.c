@@ -13,9 +13,21 @@ weft_status weft_arm_event(weft_world *world, weft_routine *self, weft_event *ev
   return weft__sched_arm_event(&world->sched, &self->task, event, value, timeout);
 }
 
+weft_event *weft_routine_event(const weft_world *world, const weft_routine *routine)
+{
+  bool waits = routine->task.joins == WEFT_ON_EVENT;
+  return waits ? weft__several_of(&world->sched, routine->task.slot)->own.event : NULL;
+}
+
 uint64_t weft_received(const weft_world *world, const weft_routine *self)
 {
   return weft__several_of(&world->sched, self->task.slot)->own.value;
+}
+
+weft_event *weft_received_from(const weft_world *world, const weft_routine *self)
+{
+  const weft__several *wait = weft__several_of(&world->sched, self->task.slot);
+  return wait->watches == &wait->own ? wait->own.event : NULL;
 }
 
 void weft_decline(weft_world *world, weft_routine *self)

@@ -533,6 +533,9 @@ uint32_t weft_event_close(weft_event *event);
 /* Who has waited longest, and with what the wait was armed; 0 if nobody waits. */
 weft_handle weft_event_first(const weft_event *event, uint64_t *value);
 
+/* The event that a routine waits for; NULL if that is not what it does, or if it waits for several. */
+weft_event *weft_routine_event(const weft_world *world, const weft_routine *routine);
+
 /* Waits for the next fire; `timeout` as for `weft_join`. WEFT_OK, and `*value` (NULL is allowed) is
    what it was fired with; WEFT_CLOSED, WEFT_TIMEOUT and what `weft_wait` answers. */
 weft_status weft_wait_event(weft_event *event, int64_t timeout, uint64_t *value);
@@ -543,6 +546,9 @@ weft_status weft_arm_event(weft_world *world, weft_routine *self, weft_event *ev
 
 /* What the event that ended the last wait was fired with; for the running routine. */
 uint64_t weft_received(const weft_world *world, const weft_routine *self);
+
+/* That event; NULL if the last wait was not for one event alone. */
+weft_event *weft_received_from(const weft_world *world, const weft_routine *self);
 
 /* The running routine was resumed with WEFT_FIRED and will not take what it was told: it is given
    back as if the routine had been cancelled before it ran. */

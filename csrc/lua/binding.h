@@ -15,6 +15,7 @@
 
 typedef struct universe universe;
 typedef struct realm realm;
+typedef struct waitable waitable;
 
 /* What stands where on the stack of a realm's store. */
 enum {
@@ -107,6 +108,18 @@ typedef struct messages {
   uint64_t dropped; /* whose owner had died */
 } messages;
 
+/* Lua values of no world that wait for their takers (parcels.c); 0 is no parcel. */
+typedef struct parcel_cell {
+  uint32_t next;   /* of the parcel, or of the free ones */
+  uint32_t shares; /* of the first: who is going to take the parcel */
+} parcel_cell;
+
+typedef struct parcels {
+  parcel_cell *cells;
+  uint32_t free, count, size, used;
+  lua_State *store;
+} parcels;
+
 /* How a routine stands and how it is going to end. In its slot, so it is kept small. */
 typedef struct record {
   lua_State *thread; /* the coroutine it runs on; NULL before its first resume */
@@ -165,7 +178,12 @@ struct universe {
   const struct pending_call *pending; /* core.c: what binding_protect is about to call */
   int callbacks; /* > 0 while a callback runs that is no part of the running routine */
   const void *handle_meta, *cancelled;
-  bool hooked; /* debug hooks were seen in use: compat.h says what for */
+  parcels parcels;
+  waitable *waitables;              /* all of them */
+  uint32_t orphans;                 /* of those, without an object of a script's */
+  struct watch_block *watch_blocks; /* watches.c: all of them */
+  struct fire *fire;                /* signal.c: the innermost that calls listeners */
+  bool hooked;                      /* debug hooks were seen in use: compat.h says what for */
   bool closed;
   size_t buffer_limit; /* buffer.c: with more bytes than this, garbage is looked for */
 };
@@ -264,6 +282,11 @@ weft_status waits_arm_asked(realm *R, weft_routine *self, lua_State *co);
 weft_routine *waits_self(lua_State *L, const char *who);
 void waits_open(lua_State *L);
 
+/* Waits for what `call` names (waitables.c), whose object stands at 1; also the end of the C function
+   that does: what the wait gives is returned. */
+struct wait_call;
+int waits_for(lua_State *L, struct wait_call *call, const char *who);
+
 /* --- loops.c --- */
 void loops_open(lua_State *L);
 
@@ -277,9 +300,26 @@ weft_status watches_arm_set(realm *R, weft_routine *self, void *set, bool *done)
 void watches_keep(realm *R, const weft_routine *self);   /* set on the store -> */
 void watches_forget(realm *R, const weft_routine *self); /* the wait is over */
 int watches_push_answer(lua_State *L);                   /* what any or all returns */
+void watches_open(lua_State *L);
+void watches_fini(lua_State *L, universe *U);
+
+/* --- parcels.c --- */
+/* What stands where on the stack of the store of parcels: the cells; signal.c: the traceback of an error
+   outside of all worlds. */
+enum { PARCELS_VALUES = 1, PARCELS_TRACE };
+void parcels_open(lua_State *L);
+void parcels_fini(lua_State *L, universe *U);
+void parcels_reserve(lua_State *L, universe *U, uint32_t count);       /* may throw */
+uint32_t parcels_put(universe *U, lua_State *L, int first, int count); /* reserved before */
+void parcels_share(universe *U, uint32_t parcel, uint32_t more);
+/* One share. */
+void parcels_drop(universe *U, uint32_t parcel);
+/* The same -> its values; how many, or -1 and none if there is no memory for so many. */
+int parcels_take(universe *U, lua_State *L, uint32_t parcel);
 
 /* --- handle.c --- */
 void handle_open(lua_State *L); /* -> metatable */
+bool handle_test(lua_State *L, int index);
 handle *handle_check(lua_State *L, int index, const char *who);
 /* -> handle, not yet of a routine; its metatable is upvalue 2 of the function that calls */
 handle *handle_new(lua_State *L, realm *R);

@@ -10,6 +10,7 @@
 
 #include "lua/binding.h"
 #include "lua/buffer.h"
+#include "lua/waitables.h"
 
 /* Its address is the universe's key in the registry. */
 static const char universe_key;
@@ -67,8 +68,9 @@ realm *binding_realm_here(lua_State *L)
 
 bool binding_is_ours(const char *source)
 {
-  static const char *const files[] = {"weft/waits.lua", "weft/loops.lua", "weft/routine.lua",
-                                      "weft/run.lua", "weft/buffers.lua"};
+  static const char *const files[] = {"weft/waits.lua", "weft/events.lua",
+                                      "weft/loops.lua", "weft/routine.lua",
+                                      "weft/run.lua",   "weft/buffers.lua"};
   size_t length = strlen(source);
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     size_t tail = strlen(files[i]);
@@ -243,6 +245,9 @@ static int universe_gc(lua_State *L)
   universe *U = lua_touserdata(L, 1);
   U->closed = true;
   while (U->realms) world_forget(L, U->realms);
+  watches_fini(L, U);
+  waitables_fini(L, U);
+  parcels_fini(L, U);
   return 0;
 }
 
@@ -314,6 +319,9 @@ int luaopen_weft_core(lua_State *L)
   world_open(L);
   routine_open(L);
   owner_open(L);
+  parcels_open(L);
+  signal_open(L);
+  watches_open(L);
   waits_open(L);
   loops_open(L);
   require_open(L);

@@ -23,15 +23,18 @@ const char *handle_state_name(weft_state state)
 
 /* --- Objects ------------------------------------------------------------------------------- */
 
-handle *handle_check(lua_State *L, int index, const char *who)
+bool handle_test(lua_State *L, int index)
 {
   const universe *U = binding_universe(L);
-  handle *h = lua_touserdata(L, index);
-  if (h && lua_getmetatable(L, index)) {
-    bool ours = lua_topointer(L, -1) == U->handle_meta;
-    lua_pop(L, 1);
-    if (ours) return h;
-  }
+  if (!lua_touserdata(L, index) || !lua_getmetatable(L, index)) return false;
+  bool ours = lua_topointer(L, -1) == U->handle_meta;
+  lua_pop(L, 1);
+  return ours;
+}
+
+handle *handle_check(lua_State *L, int index, const char *who)
+{
+  if (handle_test(L, index)) return lua_touserdata(L, index);
   binding_misuse(L, "%s: a routine handle expected, got %s", who, binding_got(L, index));
   return NULL;
 }

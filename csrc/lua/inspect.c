@@ -3,6 +3,7 @@
 ** inspect.c - who waits for what: names of routines and world:inspect.
 */
 #include "lua/binding.h"
+#include "lua/waitables.h"
 
 static const char *const waiting_names[] = {
     [WEFT_WAITING_START] = "start",        [WEFT_WAITING_TURN] = "turn",
@@ -107,6 +108,15 @@ static weft_routine *find_next(const universe *U, const realm *R, uint32_t *curs
   return world_is_there(U, R) ? weft_routine_each(R->world, cursor) : NULL;
 }
 
+/* The kind of object that a Lua routine waits on; a C routine may wait on any event. */
+static const char *waiting_name(const realm *R, const weft_routine *routine)
+{
+  const weft_event *event = weft_routine_event(R->world, routine);
+  if (event && weft_routine_body(routine) == routine_body)
+    return waitables_of(event)->kind->name;
+  return waiting_names[weft_routine_waiting(routine)];
+}
+
 /* entry -> entry; what needs no memory to be known is taken first */
 static bool fill_entry(lua_State *L, realm *R, weft_handle id)
 {
@@ -114,7 +124,7 @@ static bool fill_entry(lua_State *L, realm *R, weft_handle id)
   weft_routine *routine = find(U, R, id);
   if (!routine) return false;
   int64_t left = weft_routine_wakes_in(R->world, routine);
-  const char *waiting = waiting_names[weft_routine_waiting(routine)];
+  const char *waiting = waiting_name(R, routine);
   const char *status = handle_state_name(weft_routine_state_of(routine));
   uint32_t resumes = weft_routine_resumes(routine);
   push_where(L, R, weft_routine_record(routine));

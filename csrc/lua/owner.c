@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "lua/binding.h"
+#include "lua/waitables.h"
 
 /* Its address is the key of the owners' metatable. */
 static const char meta_key;
@@ -350,6 +351,8 @@ static const luaL_Reg methods[] = {{"disable", api_disable},
                                    {"enable", api_enable},
                                    {"destroy", api_destroy},
                                    {"alive", api_alive},
+                                   {"connect", signal_connect_owned},
+                                   {"once", signal_once_owned},
                                    {"setTimeScale", api_set_time_scale},
                                    {"onDestroyed", api_on_destroyed},
                                    {"on", messages_on},

@@ -249,8 +249,8 @@ static void end_by_force(realm *R, weft_routine *self, record *rec, const char *
   threads_give(R, rec, false);
 }
 
-/* The coroutine yielded. WEFT_PARKED: it waits, all is well; WEFT_OK: it goes on at once, with two
-   values; else it is to be ended by force. */
+/* The coroutine yielded. WEFT_PARKED: it waits, all is well; WEFT_OK: it goes on at once, with the
+   values on it; else it is to be ended by force. */
 static weft_status yielded(realm *R, weft_routine *self, record *rec, int nresults)
 {
   if (rec->armed) {
@@ -302,7 +302,7 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
       weft_status next = yielded(R, self, rec, nresults);
       if (next == WEFT_PARKED) return WEFT_PARKED;
       if (next == WEFT_OK) {
-        status = compat_resume(rec->thread, R->donor, 2, &nresults);
+        status = compat_resume(rec->thread, R->donor, lua_gettop(rec->thread), &nresults);
         continue;
       }
       end_by_force(R, self, rec, rec->must_close ? forced_text : forced_yield_text);
@@ -347,6 +347,8 @@ static RARE weft_status came_back(realm *R, weft_routine *self, record *rec, int
       status == LUA_ERRRUN && (nresults < 0 || (COMPAT_CAN_CLOSE && lua_status(co) == LUA_OK));
   if (gone) {
     watches_forget(R, self);
+    if (COMPAT_CAN_CLOSE)
+      weft_decline(R->world, self); /* elsewhere it is taken by the resume */
     fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
     threads_give(R, rec, false);
     status = LUA_OK;

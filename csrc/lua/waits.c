@@ -9,8 +9,9 @@
 #include <math.h>
 
 #include "lua/binding.h"
+#include "lua/waitables.h"
 
-enum kind { KIND_SLEEP, KIND_JOIN, KIND_SEVERAL };
+enum kind { KIND_SLEEP, KIND_JOIN, KIND_SEVERAL, KIND_EVENT };
 
 /* Native stack that a pinned wait leaves to what comes after it: where Lua has no limit of C calls of
    its own, a recursion that waits ends in an error and not in the guard. */
@@ -44,14 +45,39 @@ static RARE int raise_cancelled(lua_State *L, const realm *R)
 
 /* --- How a wait ends ----------------------------------------------------------------------- */
 
-/* For the Lua half of a wait: the token, then seconds, false for a timeout or nil for a cancel. */
+/* -> what the event gave that ended the last wait, which was for one alone; as `push` of its kind */
+static int push_received(lua_State *L, const realm *R, const weft_routine *self)
+{
+  waitable *object = waitables_of(weft_received_from(R->world, self));
+  return object->kind->push(L, object, weft_received(R->world, self));
+}
+
+/* token -> token, true, values; or token, 0 without memory, and also after a wait for several, whose
+   values are got later. How many. */
+static RARE int push_fired_token(lua_State *L, const realm *R, const weft_routine *self)
+{
+  int count = -1;
+  lua_pushboolean(L, 1);
+  if (weft_received_from(R->world, self)) count = push_received(L, R, self);
+  if (count >= 0) return count + 2;
+  lua_pushinteger(L, 0);
+  lua_replace(L, -2);
+  return 2;
+}
+
+/* For the Lua half of a wait: the token, then seconds, false for a timeout, nil for a cancel, or true
+   and values. */
 static int push_token(lua_State *L, const realm *R, const weft_routine *self, weft_status woken)
 {
   lua_pushlightuserdata(L, WAKE_TOKEN(R->universe));
   if (woken == WEFT_OK)
     push_seconds(L, R, self);
+  else if (woken == WEFT_FIRED)
+    return push_fired_token(L, R, self);
   else if (woken == WEFT_TIMEOUT)
     lua_pushboolean(L, 0);
+  else if (woken == WEFT_CLOSED)
+    lua_pushinteger(L, 1);
   else
     lua_pushnil(L);
   return 2;
@@ -72,12 +98,22 @@ static realm *realm_of(const weft_routine *self)
   return weft_routine_arg(self);
 }
 
+/* Values, or nil and a reason. */
+static int end_event(lua_State *L, const weft_routine *self, weft_status woken)
+{
+  if (woken == WEFT_TIMEOUT) return refuse(L, "timeout");
+  if (woken == WEFT_CLOSED) return refuse(L, "closed");
+  int count = push_received(L, realm_of(self), self);
+  return count >= 0 ? count : luaL_error(L, "not enough memory");
+}
+
 static RARE int end_other_wait(lua_State *L, const weft_routine *self, enum kind kind)
 {
   weft_status woken = weft_woken(self);
   if (kind == KIND_SEVERAL) watches_forget(realm_of(self), self);
   if (woken == WEFT_CANCELLED) return raise_cancelled(L, realm_of(self));
   if (COMPAT_TOKENS) return push_token(L, realm_of(self), self, woken);
+  if (kind == KIND_EVENT) return end_event(L, self, woken);
   if (woken == WEFT_TIMEOUT) return refuse(L, "timeout");
   if (kind == KIND_SEVERAL) return watches_push_answer(L);
   return handle_push_result(L, 1, lua_touserdata(L, 1), weft_joined(self));
@@ -183,8 +219,8 @@ static RARE int leave_pinned(lua_State *L, weft_routine *self, weft_status armed
     armed = weft_arm_next_tick_forced(world, self);
   }
   weft_status woken = armed == WEFT_OK ? weft_park(world, self) : armed;
-  if (woken == WEFT_OK || woken == WEFT_TIMEOUT || woken == WEFT_CANCELLED)
-    return end_wait(L, self, kind);
+  bool waited = woken >= WEFT_OK || woken == WEFT_TIMEOUT || woken == WEFT_CANCELLED;
+  if (waited || woken == WEFT_CLOSED) return end_wait(L, self, kind);
   compat_before_throw(L);
   return binding_misuse(L, "%s: %s", who, weft_status_text(woken));
 }
@@ -318,10 +354,45 @@ static int api_answer(lua_State *L)
   return watches_push_answer(L);
 }
 
+/* --- Events -------------------------------------------------------------------------------- */
+
+/* What it got without waiting. */
+static int end_at_once(lua_State *L, const wait_call *call)
+{
+  waitable *object = call->object;
+  if (COMPAT_TOKENS) {
+    lua_pushlightuserdata(L, WAKE_TOKEN(object->universe));
+    lua_pushboolean(L, 1);
+  }
+  int count = object->kind->push(L, object, call->given);
+  if (count < 0) return luaL_error(L, "not enough memory");
+  return COMPAT_TOKENS ? count + 2 : count;
+}
+
+static int end_closed(lua_State *L, const universe *U)
+{
+  if (!COMPAT_TOKENS) return refuse(L, "closed");
+  lua_pushlightuserdata(L, WAKE_TOKEN(U));
+  lua_pushinteger(L, 1);
+  return 2;
+}
+
+int waits_for(lua_State *L, wait_call *call, const char *who)
+{
+  bool compact;
+  call->self = find_waiter(L, &compact, who);
+  call->realm = realm_of(call->self);
+  weft_status armed = call->object->kind->arm(call);
+  if (call->done) return end_at_once(L, call);
+  if (armed == WEFT_CLOSED) return end_closed(L, call->object->universe);
+  lua_settop(L, 1);
+  return leave(L, call->self, compact, armed, KIND_EVENT, who);
+}
+
 /* --- Asking by a yield --------------------------------------------------------------------- */
 
 /* What waits.lua yields where nothing was armed: the token, one of these, and the arguments. */
-enum { ASK_NEXT_TICK, ASK_WAIT, ASK_WAIT_UNSCALED, ASK_JOIN, ASK_SEVERAL };
+enum { ASK_NEXT_TICK, ASK_WAIT, ASK_WAIT_UNSCALED, ASK_JOIN, ASK_SEVERAL, ASK_EVENT };
 
 static weft_status arm_asked(realm *R, weft_routine *self, lua_State *co, bool *done)
 {
@@ -355,11 +426,45 @@ bool waits_asked(const realm *R, lua_State *co)
          lua_touserdata(co, 1) == WAKE_TOKEN(R->universe);
 }
 
+/* Object, timeout, act and value stand at 3 to 6. */
+static weft_status arm_event(realm *R, weft_routine *self, lua_State *co, wait_call *call)
+{
+  bool limited = lua_isnumber(co, 4);
+  *call = (wait_call){.object = *(waitable **)lua_touserdata(co, 3),
+                      .timeout = limited ? (int64_t)llrint(lua_tonumber(co, 4) * 1e9) : -1,
+                      .act = (int)lua_tointeger(co, 5),
+                      .L = co,
+                      .value = 6,
+                      .realm = R,
+                      .self = self};
+  return call->object->kind->arm(call);
+}
+
+/* As waits_arm_asked. */
+static weft_status arm_asked_event(realm *R, weft_routine *self, lua_State *co)
+{
+  wait_call call;
+  weft_status armed = arm_event(R, self, co, &call);
+  lua_settop(co, 0);
+  if (armed == WEFT_OK && !call.done) return WEFT_PARKED;
+  if (armed == WEFT_FORCED) return WEFT_FORCED;
+  lua_pushlightuserdata(co, WAKE_TOKEN(R->universe));
+  lua_pushboolean(co, 1);
+  if (call.done && call.object->kind->push(co, call.object, call.given) >= 0) return WEFT_OK;
+  if (armed == WEFT_CANCELLED)
+    lua_pushnil(co);
+  else
+    lua_pushinteger(co, armed == WEFT_CLOSED);
+  lua_replace(co, 2);
+  return WEFT_OK;
+}
+
 /* What it asked for is armed: WEFT_PARKED; or it is to be ended: WEFT_FORCED; or there is nothing to
    wait for, and what it gets is on the coroutine: WEFT_OK. */
 weft_status waits_arm_asked(realm *R, weft_routine *self, lua_State *co)
 {
   bool done = false;
+  if (lua_tointeger(co, 2) == ASK_EVENT) return arm_asked_event(R, self, co);
   weft_status armed = arm_asked(R, self, co, &done);
   lua_settop(co, 0);
   if (armed == WEFT_OK && !done) return WEFT_PARKED;

@@ -14,11 +14,13 @@ core.worldMethods.run = run.run
 ---@class weft.Module
 ---@field version string such as "0.1.0"
 ---@field routine weft.RoutineModule the same as `require "weft.routine"`
+---@field signal fun(): weft.Signal see types_events.lua
 ---@field buffer fun(type: weft.ElementType, count: integer): weft.Buffer see types_buffer.lua
 local weft = {
   version = core.version,
   world = core.world,
   default = core.default,
+  signal = core.signal,
   routine = routine,
   buffer = core.buffer,
 }

@@ -8,6 +8,9 @@ local routine = core.routine
 if core.halves then
   core.halves.Cancelled = core.Cancelled
   for name, fn in pairs(require "weft.waits"(core.halves)) do routine[name] = fn end
+  local wait = require "weft.events"(core.halves)
+  routine.waitFor = wait(routine.waitFor, 0)
+  core.signalMethods.wait = wait(core.signalMethods.wait, 0)
 end
 
 for name, fn in next, require "weft.loops"(routine, core.loops) do routine[name] = fn end

@@ -78,6 +78,26 @@ function Owner:setTimeScale(scale) end
 ---@return nil|"destroyed" reason
 function Owner:on(name, fn) end
 
+--- Connects `fn` to a signal as `signal:connect` does, until the owner is destroyed; a disabled
+--- owner hears, too. The listener is a callback of the owner's world, and fails there. Raises if
+--- `signal` is none or is destroyed, or if `fn` is no function.
+---
+---     guard:connect(alarm, function(where) guard:start(run, where) end)
+---@param signal weft.Signal
+---@param fn fun(...)
+---@return weft.Subscription? sub its `off` ends it, at once
+---@return nil|"destroyed"|"full" reason
+function Owner:connect(signal, fn) end
+
+--- The same for one fire.
+---
+---     guard:once(alarm, function() guard:start(wakeUp) end)
+---@param signal weft.Signal
+---@param fn fun(...)
+---@return weft.Subscription? sub
+---@return nil|"destroyed"|"full" reason
+function Owner:once(signal, fn) end
+
 --- Calls `fn()` once, when the owner has been destroyed and all that it and those below it owned
 --- has ended, cleanups included: before `destroy` returns if nothing is left, at once if that is
 --- long past, else in the tick in which the last routine ends. Functions are called in the order

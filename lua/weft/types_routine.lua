@@ -57,9 +57,9 @@ function Routine:error() end
 ---@return any ... results, error or reason
 function Routine:join(timeout) end
 
---- Routines to wait for. The list is read at the call; one routine may be in it twice.
+--- Routines and signals to wait for. The list is read at the call; one may be in it twice.
 ---@class weft.Several
----@field [integer] weft.Routine
+---@field [integer] weft.Routine|weft.Signal
 ---@field timeout? number seconds of sim time, as for `join`
 
 -- --- The module -----------------------------------------------------------------------------
@@ -170,23 +170,24 @@ function routine.every(seconds, count) end
 ---@return fun() step
 function routine.slice(options) end
 
---- Waits for the first of several routines to end. Gives its place in the list (the lowest, if some
---- have ended before) and what `join` gives of it; or `nil, "timeout"`. The others are let go of at
---- once: an error of the one that is answered for is told here alone, one that another ends with
---- later is reported as if nobody had waited. Raises as `join` does, for a ring only if none of the
---- list could end before the caller; and for an empty list and an entry that is no handle.
+--- Waits for the first of several: routines that end, signals that are fired. Gives its place in
+--- the list (the lowest, if some have ended before) and what `join` or `waitFor` gives of it; or
+--- `nil, "timeout"`. The others are let go of at once: an error of the one that is answered for is
+--- told here alone, one that another ends with later is reported as if nobody had waited. Raises as
+--- `join` does, for a ring only if none of the list could end before the caller; and for an empty
+--- list, an entry that is neither handle nor signal, and a signal that is destroyed.
 ---
 ---     local who, ok, winner = routine.any{ left, right, timeout = 5 }
 ---@param list weft.Several
 ---@return integer? index
----@return any ... what `join` gives of it, or the reason
+---@return any ... what `join` or `waitFor` gives of it, or the reason
 function routine.any(list) end
 
---- Waits until every one of several routines has ended, also if some fail. Gives a list with what
---- `join` gives of each, packed with `n`; or `nil, "timeout"`. An empty list gives one at once.
---- Errors of those that it waits for are told here alone; after a timeout they are still in the
---- handles. Raises as `join` does, for a ring if any of the list could end only after the caller;
---- and for an entry that is no handle.
+--- Waits until every one of several has come: routines have ended, also if some fail, and signals
+--- have been fired once. Gives a list with what `join` or `waitFor` gives of each, packed with `n`;
+--- or `nil, "timeout"`. An empty list gives one at once. Errors of those that it waits for are told
+--- here alone; after a timeout they are still in the handles. Raises as `join` does, for a ring if
+--- any of the list could end only after the caller; and for an entry that `any` does not take.
 ---
 ---     local results = routine.all{ left, right }
 ---     print(results[1][1], results[2].n)
@@ -194,6 +195,14 @@ function routine.any(list) end
 ---@return table[]? results
 ---@return nil|"timeout" reason
 function routine.all(list) end
+
+--- The same as `signal:wait(timeout)`: waits for the next fire and returns its values.
+---
+---     local who = routine.waitFor(door.opened, 10)
+---@param signal weft.Signal
+---@param timeout? number seconds of sim time
+---@return any ... the values, or `nil` and `"timeout"` or `"closed"`
+function routine.waitFor(signal, timeout) end
 
 --- Calls `fn(...)` as Lua's `pcall` does, but lets `routine.Cancelled` through.
 ---

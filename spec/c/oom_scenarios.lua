@@ -54,6 +54,38 @@ scenario("compact waits", function(_, routine, world)
   end
 end)
 
+scenario("waits for signals", function(weft, routine, world)
+  local sig, other = weft.signal(), weft.signal()
+  local sum, calls = 0, 0
+  local function alone()
+    local _, _, value = sig:wait(3)
+    sum = sum + value
+  end
+  local function pinned()
+    table.sort({ 2, 1 }, function() alone() return false end)
+  end
+  local function among()
+    local _, _, _, value = routine.any{ other, sig, timeout = 3 }
+    sum = sum + value
+    local got = routine.all{ sig, other, timeout = 3 }
+    sum = sum + got[1][3]
+  end
+  return function()
+    for _, body in ipairs { alone, pinned, among } do
+      if not world:start(body) then return "told" end
+    end
+    world:tick(0)
+    local sub = sig:connect(function() calls = calls + 1 end)
+    sig:fire(nil, "x", 1)
+    world:tick(0)
+    sig:fireOne(nil, {}, 10)
+    other:fire(1)
+    world:tick(0)
+    sub:off()
+    return sum == 13 and calls == 1 and sig:waiting() == 0 and "complete"
+  end
+end)
+
 scenario("pinned waits", function(_, routine, world)
   local done = 0
   local function body()
