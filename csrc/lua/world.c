@@ -289,6 +289,16 @@ static int api_active(lua_State *L)
   return 1;
 }
 
+/* The same of all worlds that are open; for specs, which leave none. */
+static int api_all_active(lua_State *L)
+{
+  lua_Integer alive = 0;
+  for (const realm *R = binding_universe(L)->realms; R; R = R->next)
+    if (R->world) alive += weft_world_active(R->world);
+  lua_pushinteger(L, alive);
+  return 1;
+}
+
 /* Why a tick would be refused now, or nil; for loops that ask before they begin. */
 static int api_refusal(lua_State *L)
 {
@@ -332,6 +342,7 @@ static const luaL_Reg functions[] = {{"world", life_new},
                                      {"here", life_here},
                                      {"refusal", api_refusal},
                                      {"active", api_active},
+                                     {"allActive", api_all_active},
                                      {"report", report_print},
                                      {NULL, NULL}};
 

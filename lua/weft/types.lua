@@ -268,6 +268,10 @@ function core.clock() end
 ---@return integer
 function core.active(world) end
 
+--- Routines alive in all the worlds of this Lua state that are open.
+---@return integer
+function core.allActive() end
+
 --- Writes to stderr what a world without `onError` would.
 ---
 ---     world.onError = function(...) core.report(...) failures = failures + 1 end

@@ -9,8 +9,9 @@
 --
 -- Requiring this module from a spec file is enough: it hooks itself in before and after each
 -- spec of that file. After a spec it closes the worlds, and fails the spec if one would not
--- close, if a report of `onError` came that the spec did not
--- look at, or if a global appeared.
+-- close, if a report of `onError` came that the spec did not look at, if a routine is alive in
+-- another world, if the process has another number of threads than before, or if a global
+-- appeared.
 --
 -- Environment:
 --   WEFT_JIT=off        LuaJIT without its compiler
@@ -61,10 +62,11 @@ end
 setUpVm()
 putBackModules()
 local weft = require "weft"
+local core = require "weft.core"
 require "weft.routine"
 keepModules()
 
-local worlds, reports, globals = {}, {}, {}
+local worlds, reports, globals, threads, alive = {}, {}, {}, 0, 0
 local reportsRead = false
 
 -- Full collections in every tick would make long simulations endless: past the first ticks, or
@@ -186,14 +188,35 @@ end
 
 -- Before and after each spec -------------------------------------------------------------------
 
+-- Of the operating system, in this process.
+local function countThreads()
+  local status = io.open "/proc/self/status"
+  if not status then return 0 end
+  local count = tonumber(status:read("*a"):match "\nThreads:%s*(%d+)")
+  status:close()
+  return count
+end
+
 local function begin()
   worlds, reports, globals, reportsRead = {}, {}, {}, false
+  threads, alive = countThreads(), core.allActive()
   for name in pairs(_G) do globals[name] = true end
 end
 
 local function checkGlobals()
   for name in pairs(_G) do
     if not globals[name] then error("the spec left a new global: " .. tostring(name), 0) end
+  end
+end
+
+-- Worlds that a spec made without `support.world` and lost are still to be collected.
+local function checkAlive()
+  if core.allActive() > alive then support.collect() end
+  local left = core.allActive() - alive
+  if left > 0 then error(("the spec left %d routines alive"):format(left), 0) end
+  local now = countThreads()
+  if now ~= threads then
+    error(("there were %d threads before the spec, now there are %d"):format(threads, now), 0)
   end
 end
 
@@ -218,6 +241,7 @@ local function finish()
     error("nobody looked at this report: " .. tostring(unread.err) .. "\n"
       .. tostring(unread.trace), 0)
   end
+  checkAlive()
   checkGlobals()
 end
 
