@@ -119,8 +119,9 @@ static int shield_end(lua_State *L, int status, lua_KContext context)
 static int api_shield(lua_State *L)
 {
   bool own = record_of(raise_shield(L))->thread == L;
-  binding_push_universe(L);
-  lua_pushcclosure(L, report_traceback, 1); /* keeps the trace of an error that passes */
+  lua_State *store = binding_universe(L)->current->store;
+  lua_pushvalue(store, STORE_HANDLER); /* keeps the trace of an error that passes */
+  lua_xmove(store, L, 1);
   lua_insert(L, 1);
   int nargs = lua_gettop(L) - 2;
   int status =

@@ -337,14 +337,10 @@ static const luaL_Reg metamethods[] = {{"__gc", life_gc},
                                        {"__newindex", world_newindex},
                                        {"__tostring", world_tostring},
                                        {NULL, NULL}};
-static const luaL_Reg functions[] = {{"world", life_new},
-                                     {"default", life_default},
-                                     {"here", life_here},
-                                     {"refusal", api_refusal},
-                                     {"active", api_active},
-                                     {"allActive", api_all_active},
-                                     {"report", report_print},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {{"world", life_new},      {"default", life_default},
+                                     {"here", life_here},      {"refusal", api_refusal},
+                                     {"active", api_active},   {"allActive", api_all_active},
+                                     {"report", report_print}, {NULL, NULL}};
 
 /* Module table on top. */
 void world_open(lua_State *L)
