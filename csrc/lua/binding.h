@@ -349,6 +349,10 @@ void report_forget_trace(realm *R);
 void report_callback(realm *R, lua_State *L); /* error -> : of a system or a post */
 void report_failure(realm *R, lua_State *L);  /* the same where nothing catches an error */
 
+/* --- trace.c --- */
+/* -> traceback of a thread from that level on; may throw. Takes a slot there, too. */
+void trace_push(lua_State *L, const realm *R, lua_State *of, int level);
+
 /* --- world.c --- */
 void world_open(lua_State *L);
 realm *world_check(lua_State *L, int index, const char *who);

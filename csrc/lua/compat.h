@@ -154,6 +154,20 @@ static inline const void *compat_call_record(lua_State *co, int level)
   return lua_getstack(co, level, &ar) ? (const void *)ar.i_ci : NULL;
 }
 
+/* What trace.c asks of a frame. */
+#define COMPAT_FRAME_INFO "Slnt"
+
+static inline bool compat_is_tail_call(const lua_Debug *ar)
+{
+  return ar->istailcall;
+}
+
+static inline void compat_push_function(lua_State *L, lua_State *of, lua_Debug *ar)
+{
+  (void)of;
+  lua_getinfo(L, "f", ar);
+}
+
 /* Hooks are a coroutine's own and do no harm to others. */
 static inline int compat_hooks_in_use(lua_State *L)
 {
@@ -322,6 +336,20 @@ static inline const void *compat_call_record(lua_State *co, int level)
   (void)co;
   (void)level;
   return NULL;
+}
+
+#define COMPAT_FRAME_INFO "Sln"
+
+static inline bool compat_is_tail_call(const lua_Debug *ar)
+{
+  (void)ar;
+  return false;
+}
+
+static inline void compat_push_function(lua_State *L, lua_State *of, lua_Debug *ar)
+{
+  lua_getinfo(of, "f", ar);
+  if (of != L) lua_xmove(of, L, 1);
 }
 
 static inline int compat_hooks_in_use(lua_State *L)

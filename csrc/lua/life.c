@@ -210,7 +210,7 @@ static int report_left(lua_State *L, void *context)
         L, "still waits under C frames at world:close, after its last pass: dropped as "
            "it stands, its cleanups do not run");
     if (rec->thread)
-      luaL_traceback(L, rec->thread, NULL, 0);
+      trace_push(L, R, rec->thread, 0);
     else
       lua_pushnil(L);
     report_push_on(L, R);

@@ -140,8 +140,7 @@ static bool is_kept(lua_State *L, const realm *R, int index)
 /* -> trace of the stack below the message handler */
 static int make_trace(lua_State *L, void *context)
 {
-  (void)context;
-  luaL_traceback(L, L, NULL, 2);
+  trace_push(L, context, L, 2);
   return 1;
 }
 
@@ -151,7 +150,7 @@ int report_traceback(lua_State *L)
   realm *R = U->current;
   if (!R || lua_touserdata(L, 1) == U->cancelled || is_kept(L, R, 1)) return 1;
   bool held = compat_hold_finalizers(L);
-  if (binding_protect_on(L, R, make_trace, NULL, 0, 1) != LUA_OK) {
+  if (binding_protect_on(L, R, make_trace, R, 0, 1) != LUA_OK) {
     lua_pop(L, 1); /* no memory for a trace: the error goes on without */
     lua_pushnil(L);
   }
@@ -170,7 +169,7 @@ void report_push_trace(lua_State *L, realm *R, int index, lua_State *traced)
     lua_pushvalue(R->store, STORE_TRACE);
     lua_xmove(R->store, L, 1);
   } else if (traced) {
-    luaL_traceback(L, traced, NULL, 0);
+    trace_push(L, R, traced, 0);
   } else {
     lua_pushnil(L);
   }

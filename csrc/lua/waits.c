@@ -200,7 +200,7 @@ static void report_once(lua_State *L, const weft_routine *self)
   lua_State *helper = R->universe->helper;
   if (record_of(self)->reported) return;
   record_of(self)->reported = true;
-  luaL_traceback(L, L, NULL, 1);
+  trace_push(L, R, L, COMPAT_TOKENS ? 1 : 0);
   lua_xmove(L, helper, 1);
   if (binding_protect_from(L, R, report_stuck, R, 1, 0) == LUA_OK) return;
   lua_pop(helper, 1);
