@@ -17,7 +17,8 @@ local function framesOf(body, ...)
   for _ = 1, 12 do world:tick(1) end
   local reports = support.reports()
   assert.equal(before + 1, #reports)
-  local text = reports[before + 1].trace:gsub("[^\n\t<]*trace_frames_spec%.lua:(%d+)", function(line)
+  local trace = reports[before + 1].trace
+  local text = trace:gsub("[^\n\t<]*trace_frames_spec%.lua:(%d+)", function(line)
     return "here:" .. line - first
   end)
   local frames = {}

@@ -85,8 +85,8 @@ function World:start(fn, ...) end
 
 --- Calls `fn(dt, world)` in each tick, with the dt that the tick was given, paused or not. Systems
 --- of a phase run in the order in which they were added; one that is added while its phase runs
---- begins in the next tick. They are no routines: a wait in one raises. Raises for another phase
---- and if `fn` is no function.
+--- begins in the next tick. They are no routines: a wait in one raises. One that fails stays, and
+--- is reported in each tick in which it does. Raises for another phase and if `fn` is no function.
 ---
 ---     local sub = world:on("postUpdate", function(dt) draw(dt) end)
 ---@param phase weft.Phase
