@@ -10,6 +10,7 @@
 */
 #include "core/fiber.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "platform/fault.h"
@@ -53,7 +54,7 @@ struct weft_fiber_pool {
   weft__slab *slabs; /* all, in the order they were made */
   weft__slab *last;
   weft_status refused; /* why the last slab was cut short, else WEFT_OK */
-  uint64_t thread;     /* its owner */
+  uint64_t thread;     /* its owner; 0 for a shared one */
   weft__stack_shape shape;
   void (*describe)(void *host, char *text, size_t size);
   void *describe_host;
@@ -73,6 +74,11 @@ struct weft_fiber_pool {
 /* The fiber that runs on this thread. */
 static WEFT_PER_THREAD weft_fiber *fiber_running;
 
+static inline bool pool_is_mine(const weft_fiber_pool *pool)
+{
+  return pool->thread == 0 || pool->thread == weft__thread_id();
+}
+
 /* --- Switching ----------------------------------------------------------------------------- */
 
 static char *fiber_end_of_stack(const weft_fiber *fiber)
@@ -85,7 +91,7 @@ WEFT_NOINLINE bool weft_fiber_resume(weft_fiber *fiber)
   /* Where small frames were saved: loads beside the record, not after it. */
   WEFT_PREFETCH((const char *)fiber - 64);
   WEFT_CHECK(fiber->back == fiber);
-  WEFT_ASSERT(fiber->pool->thread == weft__thread_id());
+  WEFT_ASSERT(pool_is_mine(fiber->pool));
   weft__switch_probe();
   fiber->back = fiber_running;
   fiber_running = fiber;
@@ -175,6 +181,11 @@ static weft_fiber *fiber_at(const weft__stack_shape *shape, char *low)
   uintptr_t end = (uintptr_t)low + shape->span;
   uintptr_t line = (end - sizeof(weft_fiber) - 48) & ~(uintptr_t)63;
   return (weft_fiber *)(line + 48);
+}
+
+void weft__fiber_pool_share(weft_fiber_pool *pool)
+{
+  pool->thread = 0;
 }
 
 void weft_fiber_pool_delete(weft_fiber_pool *pool)
@@ -270,7 +281,7 @@ weft_status weft_fiber_start(weft_fiber_pool *pool, weft_fiber_fn fn, void *arg,
                              weft_fiber **out)
 {
   WEFT_CHECK(fn != NULL);
-  WEFT_ASSERT(pool->thread == weft__thread_id());
+  WEFT_ASSERT(pool_is_mine(pool));
   weft_fiber *fiber = pool->hot;
   if (WEFT_LIKELY(fiber != NULL)) {
     pool->hot = fiber->next;
@@ -347,6 +358,20 @@ void weft__fiber_pool_describe(weft_fiber_pool *pool,
 {
   pool->describe = fn;
   pool->describe_host = host;
+}
+
+static atomic_bool signals_left;
+
+void weft_leave_signals(void)
+{
+  atomic_store_explicit(&signals_left, true, memory_order_relaxed);
+}
+
+weft_status weft__catch_overflow_if_allowed(void)
+{
+  /* Relaxed: said once, before any world. */
+  if (atomic_load_explicit(&signals_left, memory_order_relaxed)) return WEFT_OK;
+  return weft_catch_overflow();
 }
 
 static bool fiber_find_running(weft__fault_stack *out)

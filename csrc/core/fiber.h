@@ -35,6 +35,16 @@ bool weft__fiber_trim_suspended(weft_fiber *fiber);
 void weft__fiber_prefetch(const weft_fiber *fiber);
 void weft__fiber_prefetch_frames(const weft_fiber *fiber);
 
+/*
+** From now on fibers of the pool may be resumed on any thread, one thread at a time. Whoever shares a
+** pool keeps its calls apart by himself, and lets no fiber end: it would hand its stack back from
+** whatever thread it is on.
+*/
+void weft__fiber_pool_share(weft_fiber_pool *pool);
+
+/* `weft_catch_overflow`, unless the host said `weft_leave_signals`. */
+weft_status weft__catch_overflow_if_allowed(void);
+
 /* Debug walker: every list and counter of the pool agrees with every other. */
 bool weft__fiber_pool_valid(const weft_fiber_pool *pool);
 

@@ -47,13 +47,6 @@ static void give_tag(uint8_t tag)
 
 /* --- Making -------------------------------------------------------------------------------- */
 
-static atomic_bool signals_left;
-
-void weft_leave_signals(void)
-{
-  atomic_store_explicit(&signals_left, true, memory_order_relaxed);
-}
-
 static weft_status complete_config(const weft_world_config *given, weft_world_config *config)
 {
   *config = given ? *given : (weft_world_config){0};
@@ -148,9 +141,7 @@ weft_status weft_world_new(const weft_world_config *given, weft_world **out)
   engine made;
   weft_status status = complete_config(given, &config);
   if (status) return status;
-  /* Relaxed: said once, before any world. */
-  bool leave = atomic_load_explicit(&signals_left, memory_order_relaxed);
-  if (!leave && (status = weft_catch_overflow())) return status;
+  if ((status = weft__catch_overflow_if_allowed())) return status;
   weft_world *world = weft__calloc(1, sizeof *world);
   if (!world) return WEFT_NOMEM;
   world->time_scale = 1;

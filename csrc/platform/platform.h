@@ -18,6 +18,12 @@
 
 #define WEFT_NOINLINE __attribute__((noinline))
 #define WEFT_COLD __attribute__((cold, noinline))
+/* A function that reads what another thread may be writing, and knows it: not for thread sanitizers. */
+#if defined(__clang__)
+#define WEFT_RACY __attribute__((noinline, no_sanitize("thread")))
+#else
+#define WEFT_RACY __attribute__((noinline, no_sanitize_thread))
+#endif
 #define WEFT_PREFETCH(pointer) __builtin_prefetch(pointer)
 
 /* A variable per thread, reached without a call. No function that switches stacks may read one

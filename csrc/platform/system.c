@@ -44,3 +44,24 @@ void weft__free(void *block)
 {
   if (block) weft__system.free(block);
 }
+
+#define LINE ((uintptr_t)64)
+
+/* The block as it came stands in the word before. */
+void *weft__calloc_lines(size_t count, size_t size)
+{
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes) || !bytes || bytes > SIZE_MAX - 2 * LINE)
+    return NULL;
+  char *block = weft__system.calloc(1, bytes + LINE + sizeof(void *));
+  if (!block) return NULL;
+  uintptr_t line = ((uintptr_t)block + sizeof(void *) + LINE - 1) & ~(LINE - 1);
+  void **lines = (void **)line;
+  lines[-1] = block;
+  return lines;
+}
+
+void weft__free_lines(void *block)
+{
+  if (block) weft__system.free(((void **)block)[-1]);
+}

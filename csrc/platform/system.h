@@ -37,4 +37,8 @@ void *weft__alloc(size_t size);
 void *weft__calloc(size_t count, size_t size);
 void weft__free(void *block); /* NULL is allowed */
 
+/* The same, on the bounds of cache lines. */
+void *weft__calloc_lines(size_t count, size_t size);
+void weft__free_lines(void *block);
+
 #endif

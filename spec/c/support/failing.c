@@ -5,6 +5,7 @@
 #include "failing.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,9 +14,10 @@
 
 #define GUARD_INSTALL 102
 
+/* Threads of a pool call at the same time. */
 typedef struct failing_plan {
-  uint64_t calls;
-  uint64_t failed;
+  _Atomic uint64_t calls;
+  _Atomic uint64_t failed;
   uint64_t first; /* the calls [first, end) fail */
   uint64_t end;
   int error;
@@ -23,9 +25,9 @@ typedef struct failing_plan {
 
 static struct weft__system real;
 static failing_plan plans[FAILING_CALLS];
-static int64_t blocks;
-static int64_t mapped;
-static int64_t refused;
+static _Atomic int64_t blocks;
+static _Atomic int64_t mapped;
+static _Atomic int64_t refused;
 
 static bool fails(failing_call call)
 {

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** jobs_group.c - groups: many jobs, one word, one who waits.
+**
+** The word is `count << 2 | OUTSIDE | WAITER`. The owner counts what it begins in `begun`, a plain
+** number, and adds it to the word when it has to wait; until then the word is below what is under way
+** by that much, and nobody minds: an end matters only to one who waits. The jobs' own additions and all
+** ends go to the word at once. Who takes the count to zero touches the group again only if it saw one of
+** the two bits, for without them the owner may be gone with the group by then; and the bit for a strand
+** is set when the strand's registers are saved. One addition each: no lock, no "is switched" flag.
+*/
+#include "core/jobs.h"
+
+#define GROUP_WAITER 1  /* a strand */
+#define GROUP_OUTSIDE 2 /* a thread, on the group's event */
+#define GROUP_ONE 4
+
+static _Atomic int64_t *word_of(const weft_group *group)
+{
+  return (_Atomic int64_t *)(uintptr_t)&group->word;
+}
+
+static _Atomic int32_t *failed_of(const weft_group *group)
+{
+  return (_Atomic int32_t *)(uintptr_t)&group->failed;
+}
+
+void weft_group_begin(weft_group *group, weft_pool *pool, weft_job_priority priority)
+{
+  weft__seat *seat = weft__seat_here(pool);
+  uint32_t level;
+  WEFT_CHECK(weft__level_of(priority, &level));
+  if (priority == WEFT_PRIORITY_NORMAL && seat && seat->frame->slot) level = seat->frame->level;
+  *group = (weft_group){
+      .pool = pool,
+      .owner = seat ? (void *)seat->frame : NULL,
+      .level = level,
+  };
+}
+
+void weft__group_count_up(weft_group *group, weft__seat *seat)
+{
+  if (seat && seat->frame == group->owner) {
+    group->begun++;
+  } else {
+    /* Relaxed: who adds is a job of the group, or its owner, and the count is not zero. */
+    atomic_fetch_add_explicit(word_of(group), GROUP_ONE, memory_order_relaxed);
+  }
+}
+
+void weft__group_fail(weft_group *group, weft_status status)
+{
+  int32_t none = WEFT_OK;
+  (void)atomic_compare_exchange_strong_explicit(failed_of(group), &none, status,
+                                                memory_order_relaxed, memory_order_relaxed);
+}
+
+weft_status weft_group_failed(const weft_group *group)
+{
+  return atomic_load_explicit(failed_of(group), memory_order_relaxed);
+}
+
+void weft__group_end(weft_pool *pool, weft__seat *seat, weft_group *group, int64_t count)
+{
+  /* Acquire and release: who waits has seen all that the jobs did. */
+  int64_t old =
+      atomic_fetch_sub_explicit(word_of(group), count * GROUP_ONE, memory_order_acq_rel);
+  if (old / GROUP_ONE != count || old < 0) return;
+  if (old & GROUP_WAITER) {
+    weft__strand_ready(pool, seat, group->waiter);
+  } else if (old & GROUP_OUTSIDE) {
+    weft__event_raise(group);
+  }
+}
+
+void weft__seat_pay(weft__seat *seat)
+{
+  weft_group *group = seat->owed;
+  if (!group) return;
+  int64_t count = seat->owed_count;
+  seat->owed = NULL;
+  seat->owed_count = 0;
+  weft__group_end(seat->pool, seat, group, count);
+}
+
+void weft__seat_pay_but(weft__seat *seat, const weft_group *group)
+{
+  if (seat->owed != group) weft__seat_pay(seat);
+}
+
+/* --- Waiting ------------------------------------------------------------------------------- */
+
+static bool is_over(const weft_group *group)
+{
+  /* Acquire: its partner is the end of the last job. */
+  int64_t word = atomic_load_explicit(word_of(group), memory_order_acquire);
+  return word / GROUP_ONE + group->begun == 0;
+}
+
+static weft_status clear(weft_group *group)
+{
+  atomic_store_explicit(word_of(group), 0, memory_order_relaxed);
+  group->begun = 0;
+  return WEFT_OK;
+}
+
+/* The newest jobs of the group, while they are on top of the own queue. */
+static weft__seat *help(weft__seat *seat, weft_group *group)
+{
+  weft__frame *frame = seat->frame;
+  uint32_t entry;
+  while (weft__job_has_room(seat) && weft__seat_find_of_group(seat, group, &entry)) {
+    weft__slot *slot = &seat->pool->slots[entry];
+    weft__job_run_owned(seat, slot);
+    seat = frame->seat;
+  }
+  return seat;
+}
+
+/* Adds what is not counted yet and one of the bits; false if nothing is under way. */
+static bool arm(weft_group *group, int64_t bit)
+{
+  int64_t begun = group->begun;
+  group->begun = 0;
+  /* Release: who takes the count to zero finds `waiter`. Acquire, in case it is zero. */
+  int64_t old =
+      atomic_fetch_add_explicit(word_of(group), begun * GROUP_ONE + bit, memory_order_acq_rel);
+  return old / GROUP_ONE + begun != 0;
+}
+
+bool weft__group_arm(weft__strand *strand)
+{
+  weft_group *group = strand->target;
+  group->waiter = strand;
+  return arm(group, GROUP_WAITER);
+}
+
+#define SPINS 400
+
+/* Some ten microseconds in which it may be over without anybody having to be woken. */
+static bool spin(const weft_group *group)
+{
+  for (int i = 0; i < SPINS; i++) {
+    if (is_over(group)) return true;
+    weft__pause();
+  }
+  return false;
+}
+
+/* A pool without threads: whoever waits is all there is, and runs what comes. */
+static void run_everything(weft_pool *pool, weft__seat *seat, const weft_group *group)
+{
+  while (!is_over(group) && weft__seat_run_any(pool, seat)) {
+  }
+}
+
+static weft_status wait_asleep(weft_group *group, weft__seat *seat)
+{
+  if (!group->pool->threads) run_everything(group->pool, seat, group);
+  if (seat) weft__seat_pay(seat);
+  if (spin(group)) return clear(group);
+  atomic_uint *event = weft__event_of(group);
+  unsigned turn = atomic_load_explicit(event, memory_order_acquire);
+  bool more = arm(group, GROUP_OUTSIDE);
+  while (more) {
+    weft__park(event, turn, INT64_MAX);
+    turn = atomic_load_explicit(event, memory_order_acquire);
+    more = !is_over(group);
+  }
+  return clear(group);
+}
+
+weft_status weft__group_wait_asleep(weft_group *group)
+{
+  weft__seat *seat = weft__seat_here(group->pool);
+  if (seat) seat = help(seat, group);
+  return is_over(group) ? clear(group) : wait_asleep(group, seat);
+}
+
+weft_status weft_group_wait(weft_group *group)
+{
+  weft__seat *seat = weft__seat_here(group->pool);
+  if ((seat ? (void *)seat->frame : NULL) != group->owner) return WEFT_THREAD;
+  if (seat) seat = help(seat, group);
+  if (WEFT_LIKELY(is_over(group))) return clear(group);
+  if (!weft__seat_can_suspend(seat)) return wait_asleep(group, seat);
+  weft_status status = weft__strand_leave(seat, LEAVE_FOR_GROUP, group, 0);
+  return status ? status : clear(group);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** park.c - futexes, and threads of low priority, on Linux.
+*/
+#define _GNU_SOURCE
+#include "platform/park.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000
+#define LOW_NICE 10
+
+/* The wait with an absolute deadline on the monotonic clock is the one with a bitset. */
+void weft__park(atomic_uint *word, unsigned expected, int64_t deadline)
+{
+  struct timespec until;
+  if (deadline < 0) deadline = 0;
+  if (deadline != INT64_MAX) {
+    until.tv_sec = (time_t)(deadline / NS_PER_S);
+    until.tv_nsec = (long)(deadline % NS_PER_S);
+  }
+  (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
+                deadline == INT64_MAX ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+void weft__park_wake(atomic_uint *word, int count)
+{
+  (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+void weft__thread_lower(void)
+{
+  struct sched_param none = {0};
+  (void)sched_setscheduler(0, SCHED_BATCH, &none);
+  (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_NICE);
+}
+
+void weft__thread_settle(const char *name)
+{
+  static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
+  sigset_t blocked;
+  sigfillset(&blocked);
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) sigdelset(&blocked, own[i]);
+  (void)pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+  (void)pthread_setname_np(pthread_self(), name);
+}
+
+weft_status weft__fork_watch(void (*before)(void), void (*after)(void), void (*child)(void))
+{
+  return pthread_atfork(before, after, child) == 0 ? WEFT_OK : WEFT_NOMEM;
+}
+
+static pthread_once_t end_once = PTHREAD_ONCE_INIT;
+static pthread_key_t end_key;
+static bool end_key_made;
+static void (*end_call)(void *mark);
+
+static void end_make_key(void)
+{
+  end_key_made = pthread_key_create(&end_key, end_call) == 0;
+}
+
+weft_status weft__thread_at_end(void (*ended)(void *mark), void *mark)
+{
+  end_call = ended;
+  (void)pthread_once(&end_once, end_make_key);
+  if (!end_key_made) return WEFT_NOMEM;
+  return pthread_setspecific(end_key, mark) == 0 ? WEFT_OK : WEFT_NOMEM;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** park.h - threads that sleep until a word changes, and what else a worker asks of the system.
+** Knows words and threads, not why they wait.
+*/
+#ifndef WEFT_PLATFORM_PARK_H
+#define WEFT_PLATFORM_PARK_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+/*
+** Sleeps while `*word` is `expected`, until somebody wakes the word, a signal comes, or
+** `weft__clock_ns` has reached `deadline` (INT64_MAX for never). It may return for no reason:
+** the caller looks again. The kernel compares and sleeps as one step with regard to
+** `weft__park_wake`.
+*/
+void weft__park(atomic_uint *word, unsigned expected, int64_t deadline);
+
+/* Wakes up to `count` of the threads that sleep on the word, which need not exist any more. */
+void weft__park_wake(atomic_uint *word, int count);
+
+/* Lets the other thread of this core run for some tens of nanoseconds. */
+static inline void weft__pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
+#endif
+}
+
+/* For the calling thread: it is for work that never hurries. Without effect where the system
+   refuses. */
+void weft__thread_lower(void);
+
+/* For the calling thread: leaves the signals of the process to the other threads, but for those
+   that tell of its own faults; and gives it a name of at most 15 bytes for debuggers. */
+void weft__thread_settle(const char *name);
+
+/* From now on `child` is called in every child of a fork, on its only thread; `before` and `after`
+   stand around the fork in the parent, and `after` in the child as well. WEFT_NOMEM. */
+weft_status weft__fork_watch(void (*before)(void), void (*after)(void), void (*child)(void));
+
+/* Calls `ended` with `mark` when the calling thread ends; once for each thread that asked. */
+weft_status weft__thread_at_end(void (*ended)(void *mark), void *mark);
+
+#endif
