@@ -347,6 +347,9 @@ void weft__pool_sweep(weft_pool *pool, weft__seat *seat);
 bool weft__seat_find_own(weft__seat *seat, uint32_t *entry);
 /* The newest of the seat's queue, if it is of this group and can run here; false otherwise. */
 bool weft__seat_find_of_group(weft__seat *seat, const weft_group *group, uint32_t *entry);
+/* The same, but that it looks through the whole of the own queue and of what came from outside. What is
+   in the way goes to the latter. */
+bool weft__seat_dig_for_group(weft__seat *seat, const weft_group *group, uint32_t *entry);
 
 /* --- jobs_run.c ---------------------------------------------------------------------------- */
 

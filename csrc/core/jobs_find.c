@@ -243,6 +243,30 @@ bool weft__seat_find_of_group(weft__seat *seat, const weft_group *group, uint32_
   return took(seat->pool, group->level);
 }
 
+static bool is_of_group(const weft_pool *pool, const weft_group *group, uint32_t entry)
+{
+  if (entry & ENTRY_STRAND) return false;
+  return atomic_load_explicit(&pool->slots[entry].group, memory_order_relaxed) == group;
+}
+
+bool weft__seat_dig_for_group(weft__seat *seat, const weft_group *group, uint32_t *entry)
+{
+  weft_pool *pool = seat->pool;
+  uint32_t level = group->level;
+  while (weft__deque_pop(&seat->queues[level], entry)) {
+    (void)took(pool, level);
+    if (is_of_group(pool, group, *entry)) return true;
+    weft__pool_push(pool, NULL, level, *entry);
+  }
+  for (uint32_t left = weft__inbox_count(&pool->inboxes[level]); left; left--) {
+    if (!weft__inbox_take(&pool->inboxes[level], entry)) return false;
+    (void)took(pool, level);
+    if (is_of_group(pool, group, *entry)) return true;
+    weft__pool_push(pool, NULL, level, *entry);
+  }
+  return false;
+}
+
 /* --- Before going to sleep ----------------------------------------------------------------- */
 
 static bool sees_level(const weft_pool *pool, uint32_t level)

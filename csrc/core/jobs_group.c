@@ -147,27 +147,45 @@ static bool spin(const weft_group *group)
   return false;
 }
 
-/* A pool without threads: whoever waits is all there is, and runs what comes. */
-static void run_everything(weft_pool *pool, weft__seat *seat, const weft_group *group)
+/* What a thread that is going to sleep must not leave lying: the group's jobs wherever they are, for the
+   others may all be asleep in the same way. A pool without threads has nobody else for any job. */
+static weft__seat *run_all_of(weft_group *group, weft__seat *seat)
 {
-  while (!is_over(group) && weft__seat_run_any(pool, seat)) {
+  uint32_t entry;
+  if (!seat) return NULL;
+  weft__frame *frame = seat->frame;
+  while (weft__seat_dig_for_group(seat, group, &entry)) {
+    weft__job_run_owned(seat, &seat->pool->slots[entry]);
+    seat = frame->seat;
   }
+  while (!group->pool->threads && !is_over(group) && weft__seat_run_any(group->pool, seat)) {
+  }
+  return seat;
+}
+
+/* A thread of the pool looks again now and then: somebody else's sleep may have moved jobs of the group
+   to where only this one looks for them. */
+#define LOOK_EVERY 1000000
+
+static int64_t look_again(const weft__seat *seat)
+{
+  return seat && !weft__seat_is_guest(seat) ? weft__clock_ns() + LOOK_EVERY : INT64_MAX;
 }
 
 static weft_status wait_asleep(weft_group *group, weft__seat *seat)
 {
-  if (!group->pool->threads) run_everything(group->pool, seat, group);
-  if (seat) weft__seat_pay(seat);
-  if (spin(group)) return clear(group);
   atomic_uint *event = weft__event_of(group);
-  unsigned turn = atomic_load_explicit(event, memory_order_acquire);
-  bool more = arm(group, GROUP_OUTSIDE);
-  while (more) {
-    weft__park(event, turn, INT64_MAX);
-    turn = atomic_load_explicit(event, memory_order_acquire);
-    more = !is_over(group);
+  int64_t bit = GROUP_OUTSIDE;
+  if (seat) weft__seat_pay(seat);
+  seat = run_all_of(group, seat);
+  if (spin(group)) return clear(group);
+  for (;;) {
+    unsigned turn = atomic_load_explicit(event, memory_order_acquire);
+    seat = run_all_of(group, seat);
+    if (!arm(group, bit)) return clear(group);
+    bit = 0; /* it is there */
+    weft__park(event, turn, look_again(seat));
   }
-  return clear(group);
 }
 
 weft_status weft__group_wait_asleep(weft_group *group)
