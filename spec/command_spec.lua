@@ -141,6 +141,23 @@ describe("weft run", function()
   end)
 end)
 
+describe("weft run on a terminal", function()
+  after_each(removeFiles)
+
+  -- script(1) gives it one.
+  it("shows a progress line between ticks, and takes it away at the end", function()
+    local path = script "require('weft.routine').start(require('weft.routine').wait, 0.003)"
+    local run = ("scripts/weft --vm %s run --hz 1000 %s"):format(support.vm, path)
+    local status, text = support.shell(
+      ("timeout 60 script -qec '%s' /dev/null </dev/null"):format(run))
+    assert.equal(0, status)
+    assert.truthy(text:find("\r\27[K0.0 s, tick 0: 1 routines, 0 asleep, 0 pinned\r", 1, true),
+      text)
+    assert.truthy(text:find("tick 1: 1 routines, 1 asleep, 0 pinned\r", 1, true), text)
+    assert.truthy(text:find "\r\27%[K$", text)
+  end)
+end)
+
 describe("Ctrl-C in weft run", function()
   after_each(removeFiles)
 

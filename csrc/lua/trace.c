@@ -41,13 +41,14 @@ static bool get_frame(lua_State *L, lua_State *of, int level, frame *f)
   return true;
 }
 
-/* function -> function; whether C code is only called by a Lua half of ours: pcall, say */
+/* function -> function; whether C code is only called by Lua code of ours: a pcall, say. But
+   loops.lua calls the conditions of scripts. */
 static bool is_called_by_half(lua_State *L, lua_State *of, int level, const frame *f)
 {
   frame below;
   if (!f->is_c || f->ours || !get_frame(L, of, level + 1, &below)) return false;
   lua_pop(L, 1);
-  return !below.is_c && below.ours && strstr(below.ar.source, "weft/waits.lua");
+  return !below.is_c && below.ours && !strstr(below.ar.source, "weft/loops.lua");
 }
 
 /* function, table of functions, prefix -> the same, and "prefix.name" if the function is in it */

@@ -165,7 +165,7 @@ function World:isPaused() end
 ---@param scale number 1 at first
 function World:setTimeScale(scale) end
 
---- Replaces the options; a key that is left out takes its default again. Clocks and counters stay.
+--- Replaces the options that are given; the others stay, as do the clocks and the counters.
 --- Raises while a routine is alive, inside a tick, and for options out of their range; then nothing
 --- has changed.
 ---
