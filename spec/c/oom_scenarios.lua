@@ -273,6 +273,73 @@ scenario("messages", function(_, _, world)
   end
 end)
 
+scenario("shields", function(_, routine, world)
+  local held, text
+  local function guarded(seconds) return routine.shield(routine.wait, seconds) end
+  return function()
+    local handle = world:start(function() held = guarded(2) end)
+    local other = world:start(function()
+      text = select(2, pcall(routine.shield, function() routine.wait(1) error("inside", 0) end))
+    end)
+    if not (handle and other) then return "told" end
+    world:tick(0)
+    handle:cancel()
+    for _ = 1, 3 do world:tick(1) end
+    if tostring(text):find "memory" then return "told" end
+    return held == 2 and text == "inside" and "complete"
+  end
+end)
+
+scenario("names, and a look at who waits", function(_, routine, world)
+  return function()
+    local owner = world:owner()
+    local handle = owner and owner:start(function()
+      routine.name "watchman"
+      routine.wait(5)
+    end)
+    if not (handle and world:start(routine.wait, 5)) then return "told" end
+    world:tick(0)
+    local list = world:inspect()
+    local one, two = list[1], list[2]
+    return #list == 2 and one.id == handle and one.name == "watchman" and one.owner == owner
+      and two.wakesIn == 5 and world:stats().active == 2 and "complete"
+  end
+end)
+
+scenario("an unload", function(_, routine, world)
+  local cleaned = 0
+  local function clean() cleaned = cleaned + 1 end
+  local function body(wait)
+    routine.defer(clean)
+    for _ = 1, 9 do pcall(wait, 1) end
+  end
+  return function()
+    if not (world:start(body, routine.wait) and world:start(body, routine.nextTick)) then
+      return "told"
+    end
+    world:tick(0)
+    return world:unload(3) and cleaned == 2 and world:stats().active == 0 and "complete"
+  end
+end)
+
+scenario("a module that waits as it loads", function(_, routine, world)
+  package.preload.slow = function()
+    routine.wait(1)
+    return { value = 5 }
+  end
+  return function()
+    package.loaded.slow = nil
+    local sum = 0
+    local function body()
+      local slow = require "slow"
+      sum = sum + slow.value
+    end
+    if not (world:start(body) and world:start(body)) then return "told" end
+    for _ = 1, 4 do world:tick(1) end
+    return sum == 10 and "complete"
+  end
+end)
+
 scenario("another configuration", function(_, _, world)
   return function()
     world:configure{ capacity = 20, resumesPerTick = 9 }
