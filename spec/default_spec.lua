@@ -134,6 +134,24 @@ describe("errors without an onError", function()
     assert.truthy(text:find("inner trouble", 1, true), text)
   end)
 
+  it("go there again once onError is taken away", function()
+    local status, text = support.child [[
+      local weft = require "weft"
+      local world, heard = weft.world(), 0
+      world.onError = function() heard = heard + 1 end
+      world:start(error, "first", 0)
+      world:tick(0)
+      world.onError = nil
+      assert(world.onError == nil)
+      world:start(error, "second", 0)
+      world:tick(0)
+      assert(heard == 1)
+    ]]
+    assert.equal(0, status)
+    assert.truthy(text:find("failed: second", 1, true), text)
+    assert.is_nil(text:find("first", 1, true))
+  end)
+
   it("do not include Cancelled", function()
     runs [[
       local weft, routine = require "weft", require "weft.routine"
