@@ -64,6 +64,28 @@ describe("world:unload", function()
     assert.equal(1, #support.reports())
   end)
 
+  -- A swallower is told once in each pass; in the last its next wait ends it.
+  it("has eight passes unless told otherwise, as close has", function()
+    for name, passes in pairs { unload = 8, close = 8, three = 3 } do
+      local world = support.world { capacity = 2 }
+      local told = 0
+      world:start(function()
+        while true do
+          pcall(routine.wait, 1)
+          told = told + 1
+        end
+      end)
+      world:tick(0)
+      if name == "close" then
+        world:close()
+      else
+        assert.is_true(world:unload(name == "three" and 3 or nil))
+      end
+      assert.equal(passes, told, name)
+    end
+    assert.equal(3, #support.reports())
+  end)
+
   it("goes through shields in its last pass, not before", function()
     local world = support.world { capacity = 2 }
     local passes = 0
