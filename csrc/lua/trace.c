@@ -16,7 +16,7 @@ enum { FIRST_LEVELS = 12, LAST_LEVELS = 12 };
 typedef struct frame {
   lua_Debug ar;
   bool is_c;
-  bool ours; /* has to do with nothing that a script has written */
+  bool ours; /* a part of weft */
 } frame;
 
 /* -> ; the function of a frame is on top. C functions of ours have the universe with them. */
