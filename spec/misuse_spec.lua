@@ -361,6 +361,94 @@ add {
     { 0 } },
 }
 
+-- Channels and locks.
+local newOf = {
+  channel = function() return weft.channel(1) end,
+  mutex = function() return weft.mutex() end,
+  semaphore = function() return weft.semaphore(1) end,
+}
+local methodsOf = {
+  channel = { "put", "get", "close" }, mutex = { "lock", "tryLock", "unlock" },
+  semaphore = { "acquire", "release" },
+}
+for _, kind in ipairs { "channel", "mutex", "semaphore" } do
+  for _, name in ipairs(methodsOf[kind]) do
+    add { { outside, kind .. ":" .. name .. " of a table",
+      function() newOf[kind]()[name] {} end,
+      kind .. ":" .. name .. ": a " .. kind .. " expected, got table" } }
+    if kind ~= "channel" then
+      add {
+        { noRoutine, kind .. ":" .. name, function() newOf[kind]()[name](newOf[kind]()) end,
+          kind .. ":" .. name .. ": not inside a routine; start one with routine.start" },
+      }
+    end
+  end
+end
+for _, bad in ipairs(badSeconds) do
+  local what, value, text = bad[1], bad[2], bad[3]
+  add {
+    { routines, "a lock with a timeout of " .. what, function() weft.mutex():lock(value) end,
+      "mutex:lock: timeout " .. text },
+    { routines, "an acquire with a timeout of " .. what,
+      function() weft.semaphore(1):acquire(value) end, "semaphore:acquire: timeout " .. text },
+    { joined(routines, outside), "a put with a timeout of " .. what,
+      function() weft.channel(1):put(1, value) end, "channel:put: timeout " .. text },
+    { joined(routines, outside), "a get with a timeout of " .. what,
+      function() weft.channel(1):get(value) end, "channel:get: timeout " .. text },
+  }
+end
+for _, size in ipairs { { -1, "-1" }, { 1.5, "1.5" }, { nan, "nan" }, { 2 ^ 24 + 1, "16777217" },
+  { "x", "string" } } do
+  add {
+    { outside, "a channel of " .. size[2], function() weft.channel(size[1]) end,
+      "weft.channel: n must be a whole number from 0 to 16777216, got " .. size[2] },
+    { outside, "a semaphore of " .. size[2], function() weft.semaphore(size[1]) end,
+      "weft.semaphore: n must be a whole number from 1 to 16777216, got " .. size[2] },
+  }
+end
+add {
+  { outside, "a semaphore of 0", function() weft.semaphore(0) end,
+    "weft.semaphore: n must be a whole number from 1 to 16777216, got 0" },
+  { outside, "a semaphore of nothing", function() weft.semaphore() end,
+    "weft.semaphore: n must be a whole number from 1 to 16777216, got nil" },
+  { outside, "a semaphore and a channel at their limits",
+    function()
+      return weft.semaphore(2 ^ 24) and weft.channel(2 ^ 24):put(1), weft.channel(0):get()
+    end, { true, nil, "empty", n = 3 } },
+  { routines, "a mutex that is locked twice",
+    function()
+      local mutex = weft.mutex()
+      mutex:lock()
+      mutex:lock()
+    end, "mutex:lock: this routine holds it already and would wait for itself" },
+  { routines, "a mutex that is unlocked twice",
+    function()
+      local mutex = weft.mutex()
+      mutex:lock()
+      mutex:unlock()
+      mutex:unlock()
+    end, "mutex:unlock: it is not locked" },
+  { routines, "a semaphore that is acquired once too often",
+    function()
+      local semaphore = weft.semaphore(2)
+      for _ = 1, 3 do semaphore:acquire() end
+    end,
+    "semaphore:acquire: this routine holds all 2 permits and would wait for itself" },
+  { routines, "a semaphore that is released without a permit",
+    function() weft.semaphore(2):release() end,
+    "semaphore:release: this routine holds none of its permits" },
+  { { "a finalizer of a routine" }, "mutex:lock of one that is held", function()
+    local mutex = weft.mutex()
+    mutex:tryLock()
+  end, "mutex:tryLock: not allowed in a finalizer (__gc); start a routine there" },
+  { { "a finalizer of a routine" }, "channel:get", function() weft.channel(1):get() end,
+    "channel:get: not allowed in a finalizer (__gc); start a routine there" },
+  { routines, "any of a mutex", function() routine.any { weft.mutex() } end,
+    "routine.any: entry 1: a routine handle or a signal expected, got userdata" },
+  { routines, "all of a channel", function() routine.all { weft.channel() } end,
+    "routine.all: entry 1: a routine handle or a signal expected, got userdata" },
+}
+
 -- Configuring.
 add {
   { outside, "configure while a routine sleeps",

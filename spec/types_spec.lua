@@ -65,8 +65,10 @@ describe("the stubs for editors", function()
     assert.same(functions(core.ownerMethods), functions(owners.owner))
   end)
 
-  it("name the methods of signals", function()
-    assert.same(functions(core.signalMethods), functions(events.signal))
+  it("name the methods of signals, channels and locks", function()
+    for _, kind in ipairs { "signal", "channel", "mutex", "semaphore" } do
+      assert.same(functions(core[kind .. "Methods"]), functions(events[kind]))
+    end
   end)
 
   it("name the methods of buffers", function()

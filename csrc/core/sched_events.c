@@ -42,8 +42,13 @@ bool weft_event_fire_one(weft_event *event, uint64_t value)
 
 uint32_t weft_event_close(weft_event *event)
 {
+  const weft_event_hooks *hooks = event->hooks;
   uint32_t count = 0;
-  for (; event->first; count++) weft__joins_came(event->first, WEFT_STATE_EXPIRED);
+  for (; event->first; count++) {
+    uint64_t value = event->first->value;
+    weft__joins_came(event->first, WEFT_STATE_EXPIRED);
+    if (hooks && hooks->left) hooks->left(event, value);
+  }
   return count;
 }
 

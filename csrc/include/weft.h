@@ -513,8 +513,8 @@ int64_t weft_now(const weft_world *world, const weft_routine *self);
 typedef struct weft_event weft_event;
 
 typedef struct weft_event_hooks {
-  /* Somebody stops waiting who was told nothing: cancelled, out of time, or it has got what it
-     needed elsewhere. `value` is what its wait was armed with. Must not call the library. */
+  /* Somebody stops waiting who was told nothing: cancelled, out of time, closed, or it has got what
+     it needed elsewhere. `value` is what its wait was armed with. Must not call the library. */
   void (*left)(weft_event *event, uint64_t value);
   /* Somebody was told `value`, and was cancelled before it ran or waits in vain for the others of an
      `all`. May fire and close events, not start or cancel. NULL: what `weft_event_fire_one` gave goes to

@@ -120,6 +120,18 @@ typedef struct parcels {
   lua_State *store;
 } parcels;
 
+/* Who holds what, or is to hold it (locks.c); 0 is none. */
+typedef struct lock_node {
+  struct lock *lock;
+  uint32_t slot;       /* of the routine that holds it, plus 1; 0 while it waits for it */
+  uint32_t next, prev; /* of that routine; `next` also of the free ones */
+} lock_node;
+
+typedef struct lock_nodes {
+  lock_node *all;
+  uint32_t free, count, size;
+} lock_nodes;
+
 /* How a routine stands and how it is going to end. In its slot, so it is kept small. */
 typedef struct record {
   lua_State *thread; /* the coroutine it runs on; NULL before its first resume */
@@ -137,6 +149,7 @@ typedef struct record {
   bool recorded : 1;   /* the first of the cells is the handle */
   bool has_reason : 1; /* the last of them is a reason */
   bool named : 1;      /* it has a name in the store */
+  bool holds : 1;      /* it may hold locks */
 } record;
 
 struct realm {
@@ -151,6 +164,7 @@ struct realm {
   lua_State *donor;   /* whose depth of C calls routines start at, or NULL */
   values values;
   threads threads;
+  uint32_t *holds; /* locks.c: by slot, the first lock that it holds; NULL before first use */
   ears ears;
   messages messages;
   double fixed_step;
@@ -182,8 +196,9 @@ struct universe {
   waitable *waitables;              /* all of them */
   uint32_t orphans;                 /* of those, without an object of a script's */
   struct watch_block *watch_blocks; /* watches.c: all of them */
-  struct fire *fire;                /* signal.c: the innermost that calls listeners */
-  bool hooked;                      /* debug hooks were seen in use: compat.h says what for */
+  lock_nodes lock_nodes;
+  struct fire *fire; /* signal.c: the innermost that calls listeners */
+  bool hooked;       /* debug hooks were seen in use: compat.h says what for */
   bool closed;
   size_t buffer_limit; /* buffer.c: with more bytes than this, garbage is looked for */
 };
@@ -286,6 +301,15 @@ void waits_open(lua_State *L);
    that does: what the wait gives is returned. */
 struct wait_call;
 int waits_for(lua_State *L, struct wait_call *call, const char *who);
+
+/* The values of a wait that is none, as the C function that would wait returns them. */
+int waits_none(lua_State *L, const struct wait_call *call);
+int waits_refuse(lua_State *L, const universe *U, const char *reason);
+
+/* --- locks.c --- */
+void locks_let_go(realm *R, const weft_routine *self); /* it has ended */
+void locks_forget(lua_State *L, realm *R);             /* its routines are gone */
+void locks_fini(lua_State *L, universe *U);
 
 /* --- loops.c --- */
 void loops_open(lua_State *L);

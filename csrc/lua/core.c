@@ -247,6 +247,7 @@ static int universe_gc(lua_State *L)
   while (U->realms) world_forget(L, U->realms);
   watches_fini(L, U);
   waitables_fini(L, U);
+  locks_fini(L, U);
   parcels_fini(L, U);
   return 0;
 }
@@ -321,6 +322,8 @@ int luaopen_weft_core(lua_State *L)
   owner_open(L);
   parcels_open(L);
   signal_open(L);
+  locks_open(L);
+  channel_open(L);
   watches_open(L);
   waits_open(L);
   loops_open(L);

@@ -72,6 +72,7 @@ static weft_status make_parts(lua_State *L, realm *R)
 
 static void free_parts(lua_State *L, realm *R)
 {
+  locks_forget(L, R);
   values_fini(L, &R->values);
   threads_fini(L, &R->threads);
   ears_fini(L, &R->ears);
@@ -184,6 +185,7 @@ int life_configure(lua_State *L)
     return binding_failed(L, "world:configure", status);
   }
   drop_idle_threads(L, R);
+  locks_forget(L, R);
   R->threads = fresh;
   R->config = config;
   R->fixed_step = fixed_step;

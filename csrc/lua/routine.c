@@ -420,6 +420,7 @@ void routine_ended(void *host, weft_routine *self, bool joined)
   realm *R = host;
   record *rec = record_of(self);
   if (rec->named) inspect_forget_name(R, self);
+  if (rec->holds) locks_let_go(R, self);
   threads_give(R, rec, true);
   bool failed = rec->outcome == OUTCOME_FAILED;
   if (rec->forced || (failed && !joined)) {

@@ -301,10 +301,12 @@ static void call_listeners(lua_State *L, universe *U, signal *s)
   U->fire = &f;
   s->firing++;
   while (f.at < f.end) {
+    uint32_t before = f.at;
     lua_pushvalue(L, lua_upvalueindex(UP_HANDLER));
     lua_pushvalue(L, lua_upvalueindex(UP_CALL_ALL));
     for (int i = 1; i <= top; i++) lua_pushvalue(L, i);
     if (lua_pcall(L, top, 0, top + 1) != LUA_OK) report_listener(L);
+    if (f.at == before) f.at++; /* not even begun: a debug hook raised, or there is no room */
     end_listener(U, &f);
     lua_settop(L, top);
   }
@@ -573,16 +575,8 @@ void signal_open(lua_State *L)
   lua_getfield(L, -1, "routine");
   binding_functions(L, routine_functions);
   lua_pop(L, 1);
-  waitables_push_new_meta(L, &signal_kind);
-  binding_functions(L, metamethods);
-  lua_pushliteral(L, "weft.Signal");
-  lua_setfield(L, -2, "__name");
-  lua_createtable(L, 0, 8);
-  binding_functions(L, methods);
+  waitables_open_kind(L, &signal_kind, "weft.Signal", methods, metamethods);
   push_fire(L);
   lua_setfield(L, -2, "fire");
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -3, "__index");
-  lua_setfield(L, -3, "signalMethods");
-  lua_pop(L, 1);
+  lua_setfield(L, -2, "signalMethods");
 }

@@ -90,6 +90,16 @@ waitable *waitables_new(lua_State *L, const waitable_kind *kind, size_t size, co
   return w;
 }
 
+void waitables_bind(lua_State *L, waitable *object, const realm *R, const char *who)
+{
+  if (object->number == R->number) return;
+  bool taken =
+      object->number && (owner_find_realm(L, object->number) || !object->kind->idle(object));
+  if (taken)
+    binding_misuse(L, "%s: routines of another world use it; make one for each world", who);
+  object->number = R->number;
+}
+
 /* --- Ending -------------------------------------------------------------------------------- */
 
 static int object_gc(lua_State *L)
@@ -113,7 +123,8 @@ void waitables_fini(lua_State *L, universe *U)
   while (U->waitables) free_block(L, U->waitables);
 }
 
-void waitables_push_new_meta(lua_State *L, const waitable_kind *kind)
+/* -> metatable */
+static void push_new_meta(lua_State *L, const waitable_kind *kind)
 {
   lua_createtable(L, 0, 5);
   lua_pushlightuserdata(L, (void *)&kind_key);
@@ -125,4 +136,18 @@ void waitables_push_new_meta(lua_State *L, const waitable_kind *kind)
   lua_pushlightuserdata(L, (void *)kind);
   lua_pushvalue(L, -2);
   lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+void waitables_open_kind(lua_State *L, const waitable_kind *kind, const char *title,
+                         const luaL_Reg *methods, const luaL_Reg *metamethods)
+{
+  push_new_meta(L, kind);
+  binding_functions(L, metamethods);
+  lua_pushstring(L, title);
+  lua_setfield(L, -2, "__name");
+  lua_createtable(L, 0, 8);
+  binding_functions(L, methods);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__index");
+  lua_remove(L, -2);
 }

@@ -51,20 +51,25 @@ struct waitable {
   line line; /* the first; `any` and `all` wait for it */
   const waitable_kind *kind;
   universe *universe;
+  uint32_t number;       /* waitables_bind: of the realm whose routines use it; 0 for any */
   size_t size;           /* of the block */
   waitable *next, *prev; /* of the universe */
   bool closed;           /* nothing works any more */
   bool orphan;           /* its userdata is gone */
 };
 
-/* -> metatable of a kind, to be filled; once for each kind */
-void waitables_push_new_meta(lua_State *L, const waitable_kind *kind);
+/* -> methods; once for each kind */
+void waitables_open_kind(lua_State *L, const waitable_kind *kind, const char *title,
+                         const luaL_Reg *methods, const luaL_Reg *metamethods);
 /* -> object; the rest of the block is zeroed */
 waitable *waitables_new(lua_State *L, const waitable_kind *kind, size_t size, const char *who);
 /* Raises unless it is an object of that kind. */
 waitable *waitables_check(lua_State *L, int index, const waitable_kind *kind, const char *who);
 /* An object of any kind, or NULL. */
 waitable *waitables_test(lua_State *L, int index);
+/* For an object between routines of one world: that which uses it first, until it is closed. Raises in
+   another. */
+void waitables_bind(lua_State *L, waitable *object, const realm *R, const char *who);
 /* At the end of the Lua state. */
 void waitables_fini(lua_State *L, universe *U);
 
@@ -72,6 +77,10 @@ static inline waitable *waitables_of(const weft_event *event)
 {
   return ((const line *)event)->object;
 }
+
+/* --- locks.c, channel.c --- */
+void locks_open(lua_State *L);
+void channel_open(lua_State *L);
 
 /* --- signal.c --- */
 extern const waitable_kind signal_kind;

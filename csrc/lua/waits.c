@@ -356,8 +356,15 @@ static int api_answer(lua_State *L)
 
 /* --- Events -------------------------------------------------------------------------------- */
 
-/* What it got without waiting. */
-static int end_at_once(lua_State *L, const wait_call *call)
+int waits_refuse(lua_State *L, const universe *U, const char *reason)
+{
+  if (!COMPAT_TOKENS) return refuse(L, reason);
+  lua_pushlightuserdata(L, WAKE_TOKEN(U));
+  lua_pushboolean(L, 1);
+  return 2 + refuse(L, reason);
+}
+
+int waits_none(lua_State *L, const wait_call *call)
 {
   waitable *object = call->object;
   if (COMPAT_TOKENS) {
@@ -369,22 +376,14 @@ static int end_at_once(lua_State *L, const wait_call *call)
   return COMPAT_TOKENS ? count + 2 : count;
 }
 
-static int end_closed(lua_State *L, const universe *U)
-{
-  if (!COMPAT_TOKENS) return refuse(L, "closed");
-  lua_pushlightuserdata(L, WAKE_TOKEN(U));
-  lua_pushinteger(L, 1);
-  return 2;
-}
-
 int waits_for(lua_State *L, wait_call *call, const char *who)
 {
   bool compact;
   call->self = find_waiter(L, &compact, who);
   call->realm = realm_of(call->self);
   weft_status armed = call->object->kind->arm(call);
-  if (call->done) return end_at_once(L, call);
-  if (armed == WEFT_CLOSED) return end_closed(L, call->object->universe);
+  if (call->done) return waits_none(L, call);
+  if (armed == WEFT_CLOSED) return waits_refuse(L, call->object->universe, "closed");
   lua_settop(L, 1);
   return leave(L, call->self, compact, armed, KIND_EVENT, who);
 }
@@ -454,7 +453,7 @@ static weft_status arm_asked_event(realm *R, weft_routine *self, lua_State *co)
   if (armed == WEFT_CANCELLED)
     lua_pushnil(co);
   else
-    lua_pushinteger(co, armed == WEFT_CLOSED);
+    lua_pushinteger(co, armed == WEFT_CLOSED ? 1 : armed == WEFT_SELF ? 2 : 0);
   lua_replace(co, 2);
   return WEFT_OK;
 }

@@ -25,6 +25,7 @@ return function(halves)
     if given == false then return nil, "timeout" end
     if given == 1 then return nil, "closed" end
     if given == 0 then error("not enough memory", 0) end
+    if given == 2 then error("a routine cannot wait for itself", 0) end
     raise()
   end
 

@@ -15,12 +15,18 @@ core.worldMethods.run = run.run
 ---@field version string such as "0.1.0"
 ---@field routine weft.RoutineModule the same as `require "weft.routine"`
 ---@field signal fun(): weft.Signal see types_events.lua
+---@field channel fun(capacity?: integer): weft.Channel
+---@field mutex fun(): weft.Mutex
+---@field semaphore fun(permits: integer): weft.Semaphore
 ---@field buffer fun(type: weft.ElementType, count: integer): weft.Buffer see types_buffer.lua
 local weft = {
   version = core.version,
   world = core.world,
   default = core.default,
   signal = core.signal,
+  channel = core.channel,
+  mutex = core.mutex,
+  semaphore = core.semaphore,
   routine = routine,
   buffer = core.buffer,
 }

@@ -11,6 +11,10 @@ if core.halves then
   local wait = require "weft.events"(core.halves)
   routine.waitFor = wait(routine.waitFor, 0)
   core.signalMethods.wait = wait(core.signalMethods.wait, 0)
+  core.channelMethods.get = wait(core.channelMethods.get, 0)
+  core.channelMethods.put = wait(core.channelMethods.put, 1, true)
+  core.mutexMethods.lock = wait(core.mutexMethods.lock, 0)
+  core.semaphoreMethods.acquire = wait(core.semaphoreMethods.acquire, 0)
 end
 
 for name, fn in next, require "weft.loops"(routine, core.loops) do routine[name] = fn end

@@ -34,7 +34,9 @@
 ---@field dropped integer messages whose owner died before they were told
 ---@field timers integer 0: there are no timers in this version
 
----@alias weft.Waiting "start"|"turn"|"tick"|"time"|"realTime"|"routine"|"signal"|"event"|"cancel"
+--- `event` is what a routine of C waits for.
+---@alias weft.Waiting "start"|"turn"|"tick"|"time"|"realTime"|"routine"|"signal"|"channel"
+---| "mutex"|"semaphore"|"event"|"cancel"
 
 --- What `inspect` tells of a routine.
 ---@class weft.Inspection

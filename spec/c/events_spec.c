@@ -415,6 +415,22 @@ static void who_leaves_untold_is_reported_with_what_it_came_with(void **state)
   assert_int_equal(lost_sum, 0);
 }
 
+static void closing_reports_all_that_wait_as_left(void **state)
+{
+  (void)state;
+  use_hooks(false);
+  for (int i = 0; i < 2; i++) {
+    wait *w = prepare(i);
+    w->armed = (uint64_t)1 << i;
+    start(waits_compactly, w);
+  }
+  tick(0);
+  assert_int_equal(weft_event_close(&event), 2);
+  assert_int_equal(left_sum, 1 + 2);
+  tick(0);
+  assert_int_equal(left_sum, 1 + 2);
+}
+
 static void what_is_lost_is_the_hosts_to_pass_on(void **state)
 {
   (void)state;
@@ -695,6 +711,7 @@ int main(void)
       UNIT(a_cancel_after_it_has_run_gives_nothing_back),
       UNIT(who_cancels_itself_is_told_at_its_wait),
       UNIT(who_leaves_untold_is_reported_with_what_it_came_with),
+      UNIT(closing_reports_all_that_wait_as_left),
       UNIT(what_is_lost_is_the_hosts_to_pass_on),
       UNIT(a_routine_may_decline_what_it_was_told),
       UNIT(any_ends_with_the_first_event_and_lets_go_of_the_rest),

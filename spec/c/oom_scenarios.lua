@@ -86,6 +86,36 @@ scenario("waits for signals", function(weft, routine, world)
   end
 end)
 
+scenario("channels and locks", function(weft, routine, world)
+  local channel, mutex, semaphore = weft.channel(1), weft.mutex(), weft.semaphore(2)
+  local sum, held, worst = 0, 0, 0
+  local function put()
+    mutex:lock(5)
+    for i = 1, 3 do assert(channel:put({ i }, 5)) end
+    mutex:unlock()
+  end
+  local function get()
+    for _ = 1, 3 do
+      assert(semaphore:acquire(5))
+      held = held + 1
+      worst = math.max(worst, held)
+      local value = assert(channel:get(5))
+      table.sort({ 2, 1 }, function() routine.nextTick() return false end)
+      sum = sum + value[1]
+      held = held - 1
+      semaphore:release()
+    end
+  end
+  return function()
+    for _, body in ipairs { put, get, put, get, put, get } do
+      if not world:start(body) then return "told" end
+    end
+    for _ = 1, 40 do world:tick(0.1) end
+    local free = tostring(mutex):find "free" and tostring(semaphore):find "2 of 2"
+    return sum == 18 and worst == 2 and free and "complete"
+  end
+end)
+
 scenario("pinned waits", function(_, routine, world)
   local done = 0
   local function body()
