@@ -240,6 +240,32 @@ describe("slots", function()
     assert.is_nil(first:error())
   end)
 
+  it("leave handles expired when the world is closed or configured anew", function()
+    for _, ending in ipairs { "close", "configure" } do
+      local world = support.world { capacity = 1 }
+      local first = world:start(function() return "a result" end)
+      world:tick(0)
+      local second = world:start(function() return "another" end)
+      world:tick(0)
+      world[ending](world, {})
+      assert.equal("expired", first:status())
+      assert.equal("completed", second:status())
+    end
+  end)
+
+  it("leave them expired also after a configure that was refused before they were", function()
+    local world = support.world { capacity = 2 }
+    local first = world:start(function() return "a result" end)
+    world:tick(0)
+    local busy = world:start(function() routine.wait(9) end)
+    assert.is_false(pcall(world.configure, world, {}))
+    world:start(function() end)
+    assert.equal("expired", first:status())
+    world:close()
+    assert.equal("expired", first:status())
+    assert.equal("cancelled", busy:status())
+  end)
+
   it("keep the result until they are reused", function()
     local world = support.world{ capacity = 4 }
     local handle = world:start(function() return "kept" end)

@@ -211,6 +211,7 @@ typedef struct handle {
   uint32_t serial; /* of the realm */
   uint8_t state;   /* weft_state it ended with, if it left something here, else 0 */
   uint8_t shape;   /* enum shape of the user value */
+  uint8_t kept;    /* weft_state it had when the slots of its world went, 0 if it was expired */
 } handle;
 
 enum shape { SHAPE_NOTHING, SHAPE_VALUE, SHAPE_LIST, SHAPE_ERROR };
@@ -357,7 +358,7 @@ void handle_fail(realm *R, weft_routine *self, lua_State *from,
 int handle_push_result(lua_State *L, int index, const handle *h, weft_state state);
 realm *handle_realm(lua_State *L, const handle *h);
 weft_state handle_state(lua_State *L, const handle *h);
-void handle_keep_states(realm *R);
+void handle_keep_states(realm *R, bool keep);
 const char *handle_state_name(weft_state state);
 /* -> "routine 3.1 'name'", for messages */
 const char *handle_push_title(lua_State *L, int index);

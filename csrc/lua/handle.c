@@ -109,14 +109,16 @@ realm *handle_realm(lua_State *L, const handle *h)
   return NULL;
 }
 
-/* Before the slots go: what each routine ended as stays with its handle. */
-void handle_keep_states(realm *R)
+/* Before the slots go, what each routine ended as stays with its handle; or that is taken back, since
+   they stay after all. An older handle of a slot is expired, for ever. */
+void handle_keep_states(realm *R, bool keep)
 {
   for (uint32_t slot = 0; slot < R->config.capacity; slot++) {
     handle *h = handle_peek(R, slot);
     if (!h) continue;
     weft_state state = weft_routine_state(R->world, h->id);
-    if (state >= WEFT_STATE_COMPLETED) h->state = (uint8_t)state;
+    bool ended = state >= WEFT_STATE_COMPLETED && state != WEFT_STATE_EXPIRED;
+    h->kept = keep && ended ? (uint8_t)state : 0;
     lua_pop(R->store, 1);
   }
 }
@@ -124,7 +126,7 @@ void handle_keep_states(realm *R)
 weft_state handle_state(lua_State *L, const handle *h)
 {
   const realm *R = handle_realm(L, h);
-  if (!R) return h->state ? (weft_state)h->state : WEFT_STATE_EXPIRED;
+  if (!R) return h->kept ? (weft_state)h->kept : WEFT_STATE_EXPIRED;
   weft_routine *routine = weft_routine_find(R->world, h->id);
   if (!routine) return weft_routine_state(R->world, h->id);
   routine_look(R, routine);

@@ -178,9 +178,10 @@ int life_configure(lua_State *L)
   world_check_idle(L, world_check_open(L, 1, "world:configure"), "world:configure");
   if (!threads_init(L, &fresh, config.capacity + 1))
     return binding_failed(L, "world:configure", WEFT_NOMEM);
-  handle_keep_states(R);
+  handle_keep_states(R, true);
   weft_status status = weft_world_configure(R->world, &config);
   if (status) {
+    handle_keep_states(R, false);
     threads_fini(L, &fresh);
     return binding_failed(L, "world:configure", status);
   }
@@ -264,7 +265,7 @@ static void remember_times(realm *R)
 static void free_world(lua_State *L, realm *R)
 {
   remember_times(R);
-  handle_keep_states(R);
+  handle_keep_states(R, true);
   weft_world_delete(R->world);
   R->world = NULL;
   free_parts(L, R);
