@@ -73,6 +73,78 @@ describe("a routine ended by force", function()
   end)
 end)
 
+describe("a cleanup that is ended by force", function()
+  -- Waits where no cancel can be raised; told to stop there, it is ended.
+  local function yielding() routine.defer(function() coroutine.yield() end) end
+
+  it("is reported, and what the body ended with stays #wait", function()
+    local world = support.world()
+    local answer
+    local h = world:start(function()
+      yielding()
+      return "a result"
+    end)
+    world:start(function() answer = { h:join() } end)
+    world:tick(1)
+    h:cancel()
+    support.ticks(2)
+    assert.equal("completed", h:status())
+    assert.same({ true, "a result" }, answer)
+    local report = support.reports()[1]
+    assert.equal(1, #support.reports())
+    assert.equal(h, report.handle)
+    assert.is_truthy(report.err:find("ended by force at a bare coroutine.yield()", 1, true))
+    assert.is_truthy(report.trace:find("forced_end_spec", 1, true))
+  end)
+
+  it("is reported beside the error of the body #wait", function()
+    local world = support.world()
+    local h = world:start(function()
+      yielding()
+      error("first", 0)
+    end)
+    world:tick(1)
+    h:cancel()
+    world:tick(1)
+    local told = messages()
+    assert.equal("failed", h:status())
+    assert.equal(2, #told)
+    assert.is_truthy(told[1]:find("ended by force", 1, true))
+    assert.equal("first", told[2])
+  end)
+
+  it("is reported once, however many of them there are, each told a tick later #wait", function()
+    local world = support.world()
+    local h = world:start(function()
+      for _ = 1, 3 do yielding() end
+    end)
+    world:tick(1)
+    h:cancel()
+    for _ = 1, 3 do
+      assert.equal("cancelling", h:status())
+      world:tick(1)
+    end
+    assert.equal("completed", h:status())
+    assert.equal(1, #support.reports())
+  end)
+
+  it("does not keep the report of a forced end before it from coming #wait", function()
+    local world = support.world()
+    local h = world:start(function()
+      routine.defer(function() error("of the cleanup", 0) end)
+      coroutine.yield()
+    end)
+    world:tick(1)
+    h:cancel()
+    world:tick(1)
+    local told = messages()
+    assert.equal("failed", h:status())
+    assert.equal(2, #told)
+    assert.is_truthy(told[1]:find("ended by force", 1, true))
+    assert.equal("of the cleanup", told[2])
+  end)
+end)
+
 describe("a routine that another resumes by hand", function()
   it("is failed if it waits under C frames there, and ticks go on #wait", function()
     local world = support.world()
@@ -103,6 +175,33 @@ describe("a routine that another resumes by hand", function()
     assert.equal("failed", handle:status())
     assert.is_truthy(messages()[1]:find("closed or run to its end by hand", 1, true))
     assert.is_nil(resumed)
+  end)
+end)
+
+describe("a shield whose function was ended by force", function()
+  it("does not hold cancels back from the cleanups #wait", function()
+    local world = support.world()
+    local raised = 0
+    local h = world:start(function()
+      routine.defer(function()
+        -- Under a C function, where it cannot be ended: it outlives the unload.
+        table.sort({ 1, 2 }, function(a, b)
+          while raised < 5 do
+            if not pcall(routine.wait, 100) then raised = raised + 1 end
+          end
+          return a < b
+        end)
+      end)
+      routine.shield(function() pcall(coroutine.yield) end)
+    end)
+    world:tick(1)
+    assert.is_false((world:unload(1)))
+    local before = raised
+    world:tick(1)
+    assert.equal(before + 1, raised)
+    support.ticks(5)
+    assert.equal("cancelled", h:status())
+    support.reports()
   end)
 end)
 
@@ -164,7 +263,49 @@ describe("a shield in a coroutine of the script's own", function()
 end)
 
 if support.vm == "lua5.4" then
+  describe("a to-be-closed variable of a routine ended by force", function()
+    it("has its errors handled by nobody that stood above it #wait", function()
+      local calls = 0
+      local body = support.chunk54([[
+        local routine, wait, handler = ...
+        return function()
+          local guarded <close> = setmetatable({}, { __close = function() routine.wait(1) end })
+          while true do xpcall(wait, handler) end
+        end
+      ]], routine, wait, function(m) calls = calls + 1 return m end)
+      local world = support.world()
+      local h = world:start(body)
+      world:tick(1)
+      h:cancel()
+      support.ticks(12)
+      assert.equal("cancelled", h:status())
+      assert.equal(8, calls)
+      assert.equal(1, #support.reports())
+    end)
+  end)
+
   describe("a coroutine closed by hand", function()
+    it("takes the shields along that were up in it #wait", function()
+      local world = support.world()
+      local co, passed
+      local h = world:start(function()
+        co = coroutine.running()
+        routine.defer(function()
+          routine.wait(100)
+          passed = true
+        end)
+        routine.shield(wait)
+      end)
+      world:tick(0)
+      coroutine.close(co)
+      world:tick(1)
+      h:cancel()
+      world:tick(1)
+      assert.is_nil(passed)
+      assert.equal("failed", h:status())
+      support.reports()
+    end)
+
     it("while its defers wait is told of, beside the error of the body #wait", function()
       local world = support.world()
       local co

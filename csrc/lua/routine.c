@@ -123,6 +123,7 @@ static int push_text(lua_State *L, void *context)
 typedef struct extra {
   realm *realm;
   lua_State *traced;
+  weft_routine *routine;
 } extra;
 
 /* handle, error -> */
@@ -131,6 +132,20 @@ static int report_extra(lua_State *L, void *context)
   const extra *e = context;
   report_push_trace(L, e->realm, 2, e->traced);
   return report_push_on(L, e->realm);
+}
+
+/* error -> */
+static int report_beside(lua_State *L, void *context)
+{
+  const extra *e = context;
+  handle_of(L, e->realm, e->routine);
+  lua_insert(L, 1);
+  return report_extra(L, context);
+}
+
+static bool is_forced_end(const record *rec)
+{
+  return rec->forced && rec->outcome == OUTCOME_CANCELLED;
 }
 
 /* error on top of `co` -> ; what it means for the routine */
@@ -151,11 +166,12 @@ static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co,
       lua_insert(helper, -2);
     else
       lua_xmove(co, helper, 1);
-    extra e = {R, traced};
+    extra e = {.realm = R, .traced = traced};
     if (binding_protect(R, report_extra, &e, 2, 0) != LUA_OK) lua_pop(helper, 1);
     return;
   }
-  rec->forced = false;
+  /* Ended by force before: that is told of now, this error takes its place in the handle. */
+  if (is_forced_end(rec) && rec->recorded) report_routine(R, rec);
   rec->outcome = OUTCOME_FAILED;
   handle_fail(R, self, co, traced);
 }
@@ -233,16 +249,35 @@ static const char forced_text[] = "ended by force: it went on waiting though it 
 static const char forced_yield_text[] = "ended by force at a bare coroutine.yield(), where a "
                                         "cancel cannot be raised; its cleanups run";
 
-/* "cancelled", reported with the place at which it stood. */
+/* Reported once for a routine, with the place at which it stood: at its end, when it is cancelled,
+   or at once where only a cleanup was ended so, and what the body ended with stays. */
+static void tell_of_force(realm *R, weft_routine *self, record *rec, const char *text)
+{
+  lua_State *helper = R->universe->helper;
+  if (rec->forced) return;
+  rec->forced = true;
+  binding_protect(R, push_text, (void *)text, 0, 1);
+  if (rec->outcome == OUTCOME_CANCELLED) {
+    handle_fail(R, self, helper, rec->thread);
+    return;
+  }
+  extra e = {R, rec->thread, self};
+  if (binding_protect(R, report_beside, &e, 1, 0) != LUA_OK) lua_pop(helper, 1);
+}
+
+/* What raised them is gone and will not lower them; they would hold cancels back from the cleanups. */
+static void drop_shields(const realm *R, weft_routine *self)
+{
+  while (weft_shield(R->world, self, false)) {
+  }
+}
+
 static void end_by_force(realm *R, weft_routine *self, record *rec, const char *text)
 {
   rec->must_close = false;
   if (rec->outcome == OUTCOME_NONE) rec->outcome = OUTCOME_CANCELLED;
-  if (rec->outcome == OUTCOME_CANCELLED && !rec->forced) {
-    rec->forced = true;
-    binding_protect(R, push_text, (void *)text, 0, 1);
-    handle_fail(R, self, R->universe->helper, rec->thread);
-  }
+  tell_of_force(R, self, rec, text);
+  drop_shields(R, self);
   close_coroutine(R, self, rec, (error_mark){.type = LUA_TNONE});
   /* Lua 5.4 closes a coroutine without forgetting the message handler of an xpcall in it: the next
      user would have its errors handled by whatever stands there then. */
@@ -313,6 +348,7 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
         ended_badly(R, self, rec);
     }
     if (!rec->defers) return end_status(rec);
+    nresults = 0; /* LuaJIT does not say; what it was, it was of another coroutine */
     status = enter_defer(R, self, rec, &nresults);
   }
 }
@@ -349,6 +385,7 @@ static RARE weft_status came_back(realm *R, weft_routine *self, record *rec, int
     watches_forget(R, self);
     if (COMPAT_CAN_CLOSE)
       weft_decline(R->world, self); /* elsewhere it is taken by the resume */
+    drop_shields(R, self);
     fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
     threads_give(R, rec, false);
     status = LUA_OK;
@@ -423,7 +460,7 @@ void routine_ended(void *host, weft_routine *self, bool joined)
   if (rec->holds) locks_let_go(R, self);
   threads_give(R, rec, true);
   bool failed = rec->outcome == OUTCOME_FAILED;
-  if (rec->forced || (failed && !joined)) {
+  if (is_forced_end(rec) || (failed && !joined)) {
     R->report =
         *rec; /* told by the loop, once the slot is free again: onError may start another */
     R->has_report = true;
