@@ -214,8 +214,9 @@ function routine.waitFor(signal, timeout) end
 function routine.pcall(fn, ...) end
 
 --- Runs `fn()` when the routine ends in any way: the latest first, all of them even if one fails.
---- They may wait, after a cancel once and again by the same rules as its body. Raises outside a
---- routine, and if `fn` is no function.
+--- They may wait, after a cancel once and again by the same rules as its body; one that is ended by
+--- force is reported, and what the body ended with stays. Raises outside a routine, and if `fn` is
+--- no function.
 ---
 ---     routine.defer(function() door.locked = false end)
 ---@param fn fun()

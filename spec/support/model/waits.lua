@@ -1,0 +1,183 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The waits that a body may call; times in seconds.
+
+local function nanoseconds(seconds)
+  return math.floor(seconds * 1e9 + 0.5)
+end
+
+return function(model)
+  local methods = model.methods
+
+  function methods:nextTick()
+    local task = self.running
+    self:wait(task, function() self.ready[#self.ready + 1] = task end)
+    return self:slept(task)
+  end
+
+  function methods:bareYield()
+    local task = self.running
+    self:wait(task, function() self.ready[#self.ready + 1] = task end, true)
+    return self:slept(task)
+  end
+
+  function methods:sleepFor(seconds)
+    local task = self.running
+    if nanoseconds(seconds) == 0 then return self:nextTick() end
+    self:wait(task, function() self:sleep(task, nanoseconds(seconds), self.sleepers) end)
+    return self:slept(task)
+  end
+
+  function methods:sleepUnscaled(seconds)
+    local task = self.running
+    self:wait(task, function()
+      task.onRealTime, task.since = true, self.realNow
+      self:sleep(task, nanoseconds(seconds), self.realSleepers)
+    end)
+    return self:slept(task)
+  end
+
+  -- --- Rings ----------------------------------------------------------------------------------
+
+  -- Whether a task cannot end before one of `stuck` does.
+  local function hangsOn(task, stuck)
+    if task.target then return stuck[task.target] end
+    if not task.several then return false end
+    local free = 0
+    for _, entry in ipairs(task.several) do
+      if entry.target and not stuck[entry.target] then free = free + 1 end
+    end
+    return free < task.needs
+  end
+
+  ---Everybody who cannot end before `task` does, itself included.
+  function methods:stuckOn(task)
+    local stuck, more = { [task] = true }, true
+    while more do
+      more = false
+      for _, other in ipairs(self:living()) do
+        if not stuck[other] and hangsOn(other, stuck) then stuck[other], more = true, true end
+      end
+    end
+    return stuck
+  end
+
+  -- --- Join -----------------------------------------------------------------------------------
+
+  ---What join gives, packed.
+  function methods:join(target, timeout)
+    local task = self.running
+    local state = self:status(target)
+    if state == "expired" or not target.alive then return self:result(target, state) end
+    if target == task then error(model.errors.self, 0) end
+    if self:stuckOn(task)[target] then error(model.errors.ring, 0) end
+    self:wait(task, function()
+      task.target, task.joined = target, nil
+      target.joiners[#target.joiners + 1] = task
+      if timeout then self:sleep(task, nanoseconds(timeout), self.sleepers) end
+    end)
+    if not task.joined then return { n = 2, nil, "timeout" } end
+    return self:result(target, task.joined)
+  end
+
+  -- The entries of a list of tasks: those that have ended have their state.
+  local function entriesOf(world, list)
+    local entries, live = {}, 0
+    for i, target in ipairs(list) do
+      local state = world:status(target)
+      if target.alive and state ~= "expired" then
+        entries[i] = { task = target, target = target }
+        live = live + 1
+      else
+        entries[i] = { task = target, ended = state }
+      end
+    end
+    return entries, live
+  end
+
+  local function checkRing(world, task, entries, needs)
+    local stuck, free = world:stuckOn(task), 0
+    for _, entry in ipairs(entries) do
+      if entry.target == task then error(model.errors.self, 0) end
+      if entry.target and not stuck[entry.target] then free = free + 1 end
+    end
+    if free < needs then error(model.errors.ring, 0) end
+  end
+
+  local function answer(world, entries, all)
+    local out = {}
+    for i, entry in ipairs(entries) do
+      local packed = entry.ended and world:result(entry.task, entry.ended)
+      if packed and not all then return i, packed end
+      out[i] = packed
+    end
+    return out
+  end
+
+  local function waitForSeveral(world, list, timeout, all)
+    local task = world.running
+    local entries, live = entriesOf(world, list)
+    local needs = all and live or (live == #list and 1 or 0)
+    checkRing(world, task, entries, needs)
+    if needs == 0 then return answer(world, entries, all) end
+    world:wait(task, function()
+      task.several, task.needs, task.timedOut = entries, needs, false
+      for i, entry in ipairs(entries) do
+        local watchers = entry.target and entry.target.watchers
+        if watchers then watchers[#watchers + 1] = { waiter = task, place = i } end
+      end
+      if timeout then world:sleep(task, nanoseconds(timeout), world.sleepers) end
+    end)
+    if task.timedOut then return nil, "timeout" end
+    return answer(world, entries, all)
+  end
+
+  ---Its place and what join gives of it, packed; or nil and "timeout".
+  function methods:any(list, timeout) return waitForSeveral(self, list, timeout, false) end
+
+  ---What join gives of each, packed.
+  function methods:all(list, timeout) return waitForSeveral(self, list, timeout, true) end
+
+  -- --- Loops over waits -----------------------------------------------------------------------
+
+  function methods:waitUntil(pred, timeout)
+    local task = self.running
+    local deadline = timeout and self:now(task) + nanoseconds(timeout)
+    if pred() then return true end
+    repeat
+      self:nextTick()
+      if pred() then return true end
+    until deadline and self:isDue(task, deadline)
+    return false, "timeout"
+  end
+
+  ---Turns at k * period after the call; those that have come since the last turn count as one.
+  function methods:every(seconds, count)
+    local task, period = self.running, nanoseconds(seconds)
+    local nextTurn, left, lastTick = self:now(task) + period, count or math.huge, self.tickCount
+    return function()
+      if left == 0 then return nil end
+      while self.tickCount == lastTick or (period > 0 and not self:isDue(task, nextTurn)) do
+        self:sleepFor(period > 0 and math.max(nextTurn - self:now(task), 0) / 1e9 or 0)
+      end
+      lastTick = self.tickCount
+      local turns = period > 0 and self:turnsDue(task, nextTurn, period) or 1
+      nextTurn = nextTurn + turns * period
+      turns = math.min(turns, left)
+      left = left - turns
+      return turns
+    end
+  end
+
+  ---`count` calls are free in each tick; the last of them waits for the next.
+  function methods:slice(count)
+    local used, tick = 0, self.tickCount
+    return function()
+      if tick ~= self.tickCount then used, tick = 0, self.tickCount end
+      used = used + 1
+      if used < count then return end
+      self:nextTick()
+      if tick ~= self.tickCount then used, tick = 0, self.tickCount end
+    end
+  end
+end
