@@ -236,6 +236,24 @@ describe("routine.all with signals #wait", function()
   end)
 end)
 
+describe("turns of waits whose time is over", function()
+  it("go on in the order in which they were given #wait", function()
+    local world = support.world()
+    local sig, never = weft.signal(), weft.signal()
+    for _ = 1, 2 do
+      world:start(function() routine.all{ sig, never, timeout = 1 } end)
+    end
+    support.settle(1)
+    sig:fireOne "first"
+    sig:fireOne "second"
+    local one = collect(world, function() return sig:wait() end)
+    local two = collect(world, function() return sig:wait() end)
+    support.settle(1)
+    world:tick(1)
+    assert.same({ "first", "second" }, { one[1], two[1] })
+  end)
+end)
+
 describe("a list with signals", function()
   it("is refused with the entry that is wrong", function()
     local world = support.world()

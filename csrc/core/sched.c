@@ -233,8 +233,23 @@ weft_waiting weft__sched_waiting(const weft__task *task)
 
 /* --- The pass ------------------------------------------------------------------------------ */
 
-/* Of those that were told something by events, and waited for more than came in their time. Not before
-   all that are due are out of the heap: what one gives back may wake another of them. */
+/* Those that were told something by events, and waited for more than came in their time, the one
+   that was due first first. */
+typedef struct lost_list {
+  uint32_t first, last;
+} lost_list;
+
+static void add_lost(weft__sched *sched, lost_list *lost, uint32_t slot)
+{
+  weft__several_of(sched, slot)->next_lost = WEFT_NO_SLOT;
+  if (lost->first == WEFT_NO_SLOT)
+    lost->first = slot;
+  else
+    weft__several_of(sched, lost->last)->next_lost = slot;
+  lost->last = slot;
+}
+
+/* Not before all that are due are out of the heap: what one gives back may wake another of them. */
 static void give_back(weft__sched *sched, uint32_t slot)
 {
   while (slot != WEFT_NO_SLOT) {
@@ -245,13 +260,10 @@ static void give_back(weft__sched *sched, uint32_t slot)
 }
 
 /* Its time is over: the target of a join next to the deadline had not ended before it. */
-static WEFT_NOINLINE void time_out(weft__sched *sched, weft__task *task, uint32_t *lost)
+static WEFT_NOINLINE void time_out(weft__sched *sched, weft__task *task, lost_list *lost)
 {
-  uint32_t slot = weft__sched_slot(sched, task);
   task->wake = WEFT_TIMEOUT;
-  if (!weft__joins_leave(sched, task)) return;
-  weft__several_of(sched, slot)->next_lost = *lost;
-  *lost = slot;
+  if (weft__joins_leave(sched, task)) add_lost(sched, lost, weft__sched_slot(sched, task));
 }
 
 /* Three ticks of 1/3 s end a wait of 1: hence the slack. Two rounds: while the heap is busy with the next ones, those it gave are fetched. */
@@ -259,7 +271,8 @@ static void wake_due(weft__sched *sched, weft__heap *heap, int64_t now, weft__ri
                      weft__place place)
 {
   int64_t limit = now > INT64_MAX - WEFT_DUE_SLACK_NS ? INT64_MAX : now + WEFT_DUE_SLACK_NS;
-  uint32_t slot, at = ring->tail, lost = WEFT_NO_SLOT;
+  uint32_t slot, at = ring->tail;
+  lost_list lost = {WEFT_NO_SLOT, WEFT_NO_SLOT};
   while (weft__heap_pop_due(heap, limit, &slot)) {
     weft__prefetch_task(weft__sched_at(sched, slot));
     weft__ring_push(ring, slot);
@@ -271,7 +284,7 @@ static void wake_due(weft__sched *sched, weft__heap *heap, int64_t now, weft__ri
     task->place = (uint8_t)place;
     if (task->joins != WEFT_NO_SLOT) time_out(sched, task, &lost);
   }
-  give_back(sched, lost);
+  give_back(sched, lost.first);
 }
 
 void weft__sched_begin_pass(weft__sched *sched)
