@@ -118,8 +118,9 @@ function routine.waitUnscaled(seconds) end
 
 --- Waits until another routine has ended. Gives `true` and its results; `false` and its error,
 --- which is `routine.Cancelled` if it was cancelled; `nil, "timeout"`; or `nil, "expired"`. The
---- error of a routine that somebody joins does not go to `onError`. Raises as `wait` does, and for
---- the routine itself, for a ring of joins, and for a live routine of another world.
+--- error of a routine that somebody joins does not go to `onError`. Those that join go on in the
+--- order in which they began to wait, and those that wait for several after them. Raises as `wait`
+--- does, and for the routine itself, for a ring of joins, and for a live routine of another world.
 ---
 ---     local ok, path = routine.join(search, 2)
 ---@param handle weft.Routine

@@ -34,12 +34,15 @@ return function(model)
       task.state = "cancelling"
       return true
     end
+    local entries = task.several or task.given
     self:detach(task)
+    task.given = nil
     if task.entered then
       tellLater(self, task)
     else
       self:finish(task, "cancelled")
     end
+    self:giveBack(entries)
     return true
   end
 

@@ -15,6 +15,10 @@ return function(model)
     return now + whole, ns - whole
   end
 
+  function model.nanoseconds(seconds)
+    return math.floor(seconds * 1e9 + 0.5)
+  end
+
   ---Moves all clocks by one tick; those of sim time unless `paused`.
   function methods:advance(dt, paused)
     local before = self.simNow

@@ -9,6 +9,7 @@
 --   tasks.lua    starting, ending, who is told of it; slots and handles; the numbers
 --   cancel.lua   what a cancel does, and what a wait meets that begins after one
 --   waits.lua    the waits that a body may call
+--   several.lua  any, all, and signals
 --   life.lua     a body from its first resume to its last cleanup
 --   owners.lua   owners
 --   ticks.lua    the order of a tick, unload, configure, close
@@ -26,6 +27,7 @@ model.errors = {
   Cancelled = named "Cancelled",
   self = named "<joins itself>",
   ring = named "<ring>",
+  destroyed = named "<the signal is destroyed>",
   forced = named "<forced>",
   forcedYield = named "<forced at a yield>",
   stuck = named "<stuck under C frames>",
@@ -71,7 +73,9 @@ end
 -- LuaJIT's compiler finds nothing here but short lists and yields: left on, it makes this slower.
 local jit = rawget(_G, "jit")
 
-for _, part in ipairs { "clocks", "tasks", "cancel", "waits", "life", "owners", "ticks" } do
+local PARTS = { "clocks", "tasks", "cancel", "waits", "several", "life", "owners", "ticks" }
+
+for _, part in ipairs(PARTS) do
   local define = require("support.model." .. part)
   if jit then jit.off(define, true) end
   define(model)

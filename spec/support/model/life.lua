@@ -82,7 +82,7 @@ return function(model)
   ---Lets a task run until it waits or has ended.
   function methods:resume(task, told)
     self.running = task
-    task.entered, task.resumes = true, task.resumes + 1
+    task.entered, task.resumes, task.given = true, task.resumes + 1, nil
     task.state = task.asked and "cancelling" or "running"
     self.counts.resumed = self.counts.resumed + 1
     local ok, err = coroutine.resume(task.thread, told and "cancelled")

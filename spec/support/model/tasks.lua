@@ -33,7 +33,7 @@ return function(model)
       state = "queued", alive = true, entered = false, resumes = 0, owner = owner, slot = slot,
       asked = false, raises = 0, shields = 0, pinned = false,
       joiners = {},  -- who joins it, in that order
-      watchers = {}, -- who waits for it among several: {waiter, place in its list}
+      watchers = {}, -- who waits for it among several: {waiter=, place= in its list}
     }
     task.thread = self:newLife(task, fn, ...)
     if self.slots[slot] then self.slots[slot].expired = true end
@@ -63,25 +63,13 @@ return function(model)
         if watchers[i].waiter == task then table.remove(watchers, i) end
       end
     end
-    task.target = nil
-    task.several = nil
+    task.target, task.several, task.one = nil, nil, nil
   end
 
   function methods:makeReady(task)
     self:detach(task)
     task.state = "queued"
     self.ready[#self.ready + 1] = task
-  end
-
-  local function tellWatchers(world, task)
-    while task.watchers[1] do
-      local watch = table.remove(task.watchers, 1)
-      local waiter = watch.waiter
-      local entry = waiter.several[watch.place]
-      entry.target, entry.ended = nil, task.state
-      waiter.needs = waiter.needs - 1
-      if waiter.needs == 0 then world:makeReady(waiter) end
-    end
   end
 
   ---It has ended: those that join it are made ready, then those that wait for several.
@@ -93,7 +81,7 @@ return function(model)
       joiner.joined = state
       self:makeReady(joiner)
     end
-    tellWatchers(self, task)
+    while task.watchers[1] do self:came(table.remove(task.watchers, 1), state) end
     if task.owner then self:lostOne(task.owner, task) end
     self.free[#self.free + 1] = task.slot
   end
@@ -138,6 +126,7 @@ return function(model)
 
   local function waitingOn(world, task)
     if not task.entered then return "start" end
+    if task.one then return "signal" end
     if task.target or task.several then return "routine" end
     if task.deadline then return task.onRealTime and "realTime" or "time" end
     for _, other in ipairs(world.cancelled) do

@@ -77,8 +77,17 @@ return function(model)
       append(due, dueSim)
       world.ready = {}
     end
-    for _, task in ipairs(due) do wake(world, task) end
     world.cancelled, world.urgent, world.pass = {}, {}, pass
+    local lost = {}
+    for _, task in ipairs(due) do
+      lost[#lost + 1] = task.several
+      wake(world, task)
+    end
+    for _, entries in ipairs(lost) do world:giveBack(entries) end
+    if not paused then
+      append(pass.ready, world.ready)
+      world.ready = {}
+    end
   end
 
   local function tellCancelled(world)

@@ -2,12 +2,8 @@
 --
 -- The waits that a body may call; times in seconds.
 
-local function nanoseconds(seconds)
-  return math.floor(seconds * 1e9 + 0.5)
-end
-
 return function(model)
-  local methods = model.methods
+  local methods, nanoseconds = model.methods, model.nanoseconds
 
   function methods:nextTick()
     local task = self.running
@@ -79,64 +75,6 @@ return function(model)
     if not task.joined then return { n = 2, nil, "timeout" } end
     return self:result(target, task.joined)
   end
-
-  -- The entries of a list of tasks: those that have ended have their state.
-  local function entriesOf(world, list)
-    local entries, live = {}, 0
-    for i, target in ipairs(list) do
-      local state = world:status(target)
-      if target.alive and state ~= "expired" then
-        entries[i] = { task = target, target = target }
-        live = live + 1
-      else
-        entries[i] = { task = target, ended = state }
-      end
-    end
-    return entries, live
-  end
-
-  local function checkRing(world, task, entries, needs)
-    local stuck, free = world:stuckOn(task), 0
-    for _, entry in ipairs(entries) do
-      if entry.target == task then error(model.errors.self, 0) end
-      if entry.target and not stuck[entry.target] then free = free + 1 end
-    end
-    if free < needs then error(model.errors.ring, 0) end
-  end
-
-  local function answer(world, entries, all)
-    local out = {}
-    for i, entry in ipairs(entries) do
-      local packed = entry.ended and world:result(entry.task, entry.ended)
-      if packed and not all then return i, packed end
-      out[i] = packed
-    end
-    return out
-  end
-
-  local function waitForSeveral(world, list, timeout, all)
-    local task = world.running
-    local entries, live = entriesOf(world, list)
-    local needs = all and live or (live == #list and 1 or 0)
-    checkRing(world, task, entries, needs)
-    if needs == 0 then return answer(world, entries, all) end
-    world:wait(task, function()
-      task.several, task.needs, task.timedOut = entries, needs, false
-      for i, entry in ipairs(entries) do
-        local watchers = entry.target and entry.target.watchers
-        if watchers then watchers[#watchers + 1] = { waiter = task, place = i } end
-      end
-      if timeout then world:sleep(task, nanoseconds(timeout), world.sleepers) end
-    end)
-    if task.timedOut then return nil, "timeout" end
-    return answer(world, entries, all)
-  end
-
-  ---Its place and what join gives of it, packed; or nil and "timeout".
-  function methods:any(list, timeout) return waitForSeveral(self, list, timeout, false) end
-
-  ---What join gives of each, packed.
-  function methods:all(list, timeout) return waitForSeveral(self, list, timeout, true) end
 
   -- --- Loops over waits -----------------------------------------------------------------------
 

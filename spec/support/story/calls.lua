@@ -2,7 +2,7 @@
 --
 -- What may be called from anywhere: starts, cancels, owners, posts, systems, the world's time.
 
-local MAX_OWNERS, MAX_SYSTEMS = 12, 6
+local MAX_OWNERS, MAX_SYSTEMS = 24, 6
 
 local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
 
@@ -106,6 +106,23 @@ return function(act, number)
   function act.systemOff(self, who, s)
     local off = self.subs[1 + s.which % math.max(#self.subs, 1)]
     if off then self:say(who, "off: %s", tostring(off())) end
+  end
+
+  -- Fires are numbered; a number and nothing are what comes.
+  function act.fire(self, who, s)
+    local signal = self:signal(s.signal)
+    self.fires = self.fires + 1
+    local _, waited = pcall(self.api[s.one and "fireOne" or "fire"], signal, self.fires, nil)
+    self:say(who, "fires %d: %s, %d wait", self.fires, self:value(waited),
+      self.api.waiting(signal))
+  end
+
+  -- Another takes its place.
+  function act.destroySignal(self, who, s)
+    local place = 1 + s.signal % #self.signals
+    local old = self.signals[place]
+    self:say(who, "destroys a signal: %s", tostring(self.api.destroySignal(old)))
+    self.signals[place] = s.replaced and self.api.newSignal() or old
   end
 
   function act.setPaused(self, _, s) self.api.setPaused(s.on) end

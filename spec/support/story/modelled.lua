@@ -17,6 +17,7 @@ return function(options)
   function api.join(task, timeout) return world:join(task, timeout) end
   function api.any(list, timeout) return world:any(list, timeout) end
   function api.all(list, timeout) return world:all(list, timeout) end
+  function api.waitFor(signal, timeout) return world:waitFor(signal, timeout) end
   function api.every(s, count) return world:every(s, count) end
   function api.slice(count) return world:slice(count) end
   function api.bare() world:bareYield() end
@@ -55,6 +56,11 @@ return function(options)
   function api.onDestroyed(owner, fn) return world:onDestroyed(owner, fn) end
   function api.post(fn, priority) return world:post(fn, priority) end
   function api.on(phase, fn) return world:on(phase, fn) end
+  function api.newSignal() return world.newSignal() end
+  function api.fire(signal, ...) return world:fire(signal, { n = select("#", ...), ... }) end
+  function api.fireOne(signal, ...) return world:fireOne(signal, { n = select("#", ...), ... }) end
+  function api.destroySignal(signal) return world:destroySignal(signal) end
+  function api.waiting(signal) return #signal.watchers end
   function api.setPaused(on) world.paused = on end
   function api.setTimeScale(x) world.timeScale = x end
   function api.times() return world.simNow / 1e9, world.realNow / 1e9, world.tickCount end

@@ -60,7 +60,9 @@ end
 
 function generator:several()
   local list = {}
-  for i = 1, self.random:from(0, 4) do list[i] = self:who() end
+  for i = 1, self.random:from(0, 4) do
+    list[i] = self.options.signals and self.random:once(2) and -self:who() or self:who()
+  end
   return list
 end
 
@@ -71,7 +73,11 @@ local function owner(g) return { owner = g:who() } end
 
 make.wait, make.waitUnscaled = seconds, seconds
 make.nextTick, make.isCancelled, make.owned = nothing, nothing, nothing
-make.status, make.disable, make.enable, make.destroy = target, owner, owner, owner
+make.status, make.enable = target, owner
+
+-- What ends much comes seldom, or little would be left to look at.
+local function seldom(g) return { owner = g:who(), skipped = not g.random:once(3) or nil } end
+make.disable, make.destroy = seldom, seldom
 
 function make.waitUntil(g, place)
   local body = g.random:once(4) and g:statements(inside(place), 1) or {}
@@ -138,8 +144,15 @@ function make.setOwnerScale(g) return { owner = g:who(), scale = g.random:pick(S
 function make.raise(g)
   return { error = g.random:below(9), skipped = not g.random:once(3) or nil }
 end
-function make.setPaused(g) return { on = g.random:once(3) } end
+function make.setPaused(g) return { on = g.random:once(5) } end
 function make.setTimeScale(g) return { scale = g.random:pick(WORLD_SCALES) } end
+
+function make.waitFor(g) return { signal = g:who(), timeout = g:timeout() } end
+function make.fire(g) return { signal = g:who(), one = g.random:once(2) } end
+function make.destroySignal(g)
+  return { signal = g:who(), replaced = not g.random:once(8),
+    skipped = not g.random:once(4) or nil }
+end
 
 local function callback(g)
   return g.random:once(2) and g:statements({ depth = 3, ops = g.callbackOps }, 2) or {}
@@ -161,13 +174,14 @@ local FLAT = "wait wait wait nextTick nextTick waitUnscaled join join any all sl
   .. "isCancelled status cancel cancel start raise raise cancelSelf"
 local DEEP = "waitUntil every through through pcall pcall letThrough shield defer defer "
   .. "swallow loop"
-local OWNERS = "startOwned startOwned owned newOwner destroy disable enable setOwnerScale "
+local OWNERS = "startOwned startOwned owned newOwner newOwner destroy disable enable setOwnerScale "
   .. "onDestroyed"
 local OWNERS_QUIETLY = "startOwned destroy disable newOwner"
 local ON_ERROR = "start status cancel cancel"
 local CALLBACK = "post raise"
+local SIGNALS = "waitFor waitFor waitFor fire fire destroySignal"
 local OUTSIDE = "start start start cancel cancel status"
-local OUTSIDE_OWNERS = "newOwner startOwned startOwned startOwned destroy disable enable "
+local OUTSIDE_OWNERS = "newOwner newOwner startOwned startOwned startOwned destroy disable enable "
   .. "setOwnerScale onDestroyed"
 
 local function words(...)
@@ -180,12 +194,14 @@ local function chooseOps(g)
   local o = g.options
   local owners = o.owners and OWNERS or ""
   local posts = o.posts and "post" or ""
-  g.flatOps = words(FLAT, owners, posts)
-  g.ops = words(FLAT, DEEP, DEEP, owners, posts, o.close and "guard guard guard" or "")
+  local signals = o.signals and SIGNALS or ""
+  g.flatOps = words(FLAT, owners, posts, signals)
+  g.ops = words(FLAT, DEEP, DEEP, owners, posts, signals, o.close and "guard guard guard" or "")
+  local fire = o.signals and "fire" or ""
   g.onErrorOps = words(ON_ERROR, o.owners and OWNERS_QUIETLY or "")
-  g.callbackOps = words(ON_ERROR, CALLBACK, o.owners and OWNERS_QUIETLY or "",
+  g.callbackOps = words(ON_ERROR, CALLBACK, fire, o.owners and OWNERS_QUIETLY or "",
     o.pauses and "setPaused" or "")
-  g.outsideOps = words(OUTSIDE, o.owners and OUTSIDE_OWNERS or "",
+  g.outsideOps = words(OUTSIDE, fire, o.owners and OUTSIDE_OWNERS or "",
     o.pauses and "setPaused setPaused" or "", o.scales and "setTimeScale" or "",
     o.posts and "post post system systemOff" or "")
 end
@@ -204,7 +220,6 @@ local function outside(g)
   local op = g.random:pick(g.outsideOps)
   local statement = make[op](g, { depth = 3, ops = g.callbackOps })
   statement.op = op
-  statement.skipped = nil
   return statement
 end
 
@@ -225,7 +240,8 @@ end
 
 ---A program by its seed.
 ---@param options table ticks; tasks, how many routines it may start; capacity, resumesPerTick; and
---- what else there is: close (to-be-closed variables), owners, posts, pauses, scales, unloads
+--- what else there is: close (to-be-closed variables), owners,
+--- posts, pauses, scales, signals, unloads
 return function(seed, options)
   local g = setmetatable({ random = newRandom(seed), options = options }, generator)
   chooseOps(g)

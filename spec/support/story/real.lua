@@ -4,11 +4,13 @@
 
 local support = require "support"
 local routine = require "weft.routine"
+local weft = require "weft"
 
 -- What weft raises or reports in words, as the model calls it.
 local SENTENCES = {
   { "a routine cannot join itself", "<joins itself>" },
   { "would close a ring of routines", "<ring>" },
+  { "the signal is destroyed", "<the signal is destroyed>" },
   { "ended by force: it went on waiting", "<forced>" },
   { "ended by force at a bare coroutine.yield()", "<forced at a yield>" },
   { "goes on waiting under C frames", "<stuck under C frames>" },
@@ -102,6 +104,7 @@ return function(options)
   function api.join(task, timeout) return pack(routine.join(task, timeout)) end
   function api.any(list, timeout) return anyOf(routine.any(withTimeout(list, timeout))) end
   function api.all(list, timeout) return packedList(routine.all(withTimeout(list, timeout))) end
+  function api.waitFor(signal, timeout) return pack(routine.waitFor(signal, timeout)) end
   function api.every(s, count) return routine.every(s, count) end
   function api.slice(count) return routine.slice { count = count } end
   function api.bare() coroutine.yield() end
@@ -130,6 +133,11 @@ return function(options)
     local sub = world:on(phase, function(dt) fn(dt) end)
     return function() return sub:off() end
   end
+  function api.newSignal() return weft.signal() end
+  function api.fire(signal, ...) return signal:fire(...) end
+  function api.fireOne(signal, ...) return signal:fireOne(...) end
+  function api.destroySignal(signal) return signal:destroy() end
+  function api.waiting(signal) return signal:waiting() end
   function api.setPaused(on) if on then world:pause() else world:resume() end end
   function api.setTimeScale(x) world:setTimeScale(x) end
   function api.times() return world.simTime, world.realTime, world.tickCount end

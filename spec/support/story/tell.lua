@@ -40,6 +40,10 @@ function story:owner(n)
   return self.owners[1 + n % math.max(#self.owners, 1)]
 end
 
+function story:signal(n)
+  return self.signals[1 + n % #self.signals]
+end
+
 function story:run(who, list)
   for _, statement in ipairs(list) do
     if not statement.skipped then acts[statement.op](self, who, statement) end
@@ -117,10 +121,12 @@ end
 ---@param teller fun(options): table real.lua or modelled.lua
 return function(program, teller)
   local self = setmetatable({ program = program, tasks = {}, index = {}, owners = {},
-    ownerIndex = {}, subs = {}, posts = 0, lines = {}, errorCalls = 0 }, story)
+    ownerIndex = {}, signals = {}, subs = {}, posts = 0, fires = 0, lines = {}, errorCalls = 0,
+  }, story)
   self.api = teller {
     capacity = program.capacity, resumesPerTick = program.resumesPerTick,
     report = function(task, err) onReport(self, task, err) end,
   }
+  for i = 1, 3 do self.signals[i] = self.api.newSignal() end
   return self
 end

@@ -8,6 +8,11 @@ for n = 0, 8 do
   errors[n] = setmetatable({}, { __tostring = function() return "E" .. n end })
 end
 
+-- What a random program may do wrong.
+local REFUSED = {
+  ["<ring>"] = true, ["<joins itself>"] = true, ["<the signal is destroyed>"] = true,
+}
+
 return function(act, number)
   for _, op in ipairs { "wait", "waitUnscaled" } do
     act[op] = function(self, who, s)
@@ -43,7 +48,7 @@ return function(act, number)
     local ok, err = self.api.pcall(fn)
     if ok then return true end
     local text = self:value(err)
-    if text ~= "<ring>" and text ~= "<joins itself>" then error(err, 0) end
+    if not REFUSED[text] then error(err, 0) end
     self:say(who, "refused: %s", text)
     return false
   end
@@ -59,8 +64,15 @@ return function(act, number)
 
   local function listOf(self, numbers)
     local list = {}
-    for i, n in ipairs(numbers) do list[i] = self:task(n) end
+    for i, n in ipairs(numbers) do list[i] = n < 0 and self:signal(-n) or self:task(n) end
     return list
+  end
+
+  function act.waitFor(self, who, s)
+    local got
+    self:say(who, "waits for a signal")
+    local function wait() got = self.api.waitFor(self:signal(s.signal), s.timeout) end
+    if trying(self, who, wait) then self:say(who, "heard %s", self:packed(got)) end
   end
 
   function act.any(self, who, s)
