@@ -188,6 +188,7 @@ weft_status weft_world_delete(weft_world *world)
   uint8_t owners_tag = world->sched.owners.tag;
   tear_down(world, owners_tag);
   give_tag(owners_tag);
+  weft__fds_fini(&world->fds);
   weft__free(world);
   return WEFT_OK;
 }
@@ -244,6 +245,7 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
   weft__clock_advance(&sched->real, dt);
   world->tick_count++;
   weft__run_posts(world);
+  weft__run_fds(world);
   if (world->config.hooks.messages) world->config.hooks.messages(world->config.hooks.host);
   run_phase(world, WEFT_PRE_UPDATE, dt);
   run_phase(world, WEFT_UPDATE, dt);

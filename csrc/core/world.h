@@ -9,6 +9,7 @@
 #include "core/fiber.h"
 #include "core/posts.h"
 #include "core/sched.h"
+#include "core/world_fd.h"
 
 #define WEFT_MAX_WAIT_NS (INT64_C(1000000000) * 1000000000)
 
@@ -23,6 +24,7 @@ struct weft_routine {
 struct weft_world {
   weft__sched sched;
   weft_poster *poster; /* what other threads reach it by */
+  weft__fds fds;
   weft_fiber_pool *pool;
   weft_fiber *runner;  /* runs the passes; whoever waits on its stack keeps it */
   weft_fiber *spare;   /* the next runner, made before the runner may be left; or NULL */

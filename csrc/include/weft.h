@@ -559,6 +559,29 @@ weft_event *weft_received_from(const weft_world *world, const weft_routine *self
    back as if the routine had been cancelled before it ran. */
 void weft_decline(weft_world *world, weft_routine *self);
 
+/* --- Descriptors --------------------------------------------------------------------------- */
+
+typedef enum weft_fd_mode { WEFT_READ, WEFT_WRITE } weft_fd_mode;
+
+/*
+** Waits until a file descriptor can be read or written without blocking, or is at its end or broken,
+** which reading and writing will tell. The world asks the system once a tick, in stage 2 after the
+** posts, for all of them at once, so the wait takes a tick at least; all that wait for it are woken,
+** descriptors in the order in which they came. `timeout` as for `weft_join`. WEFT_OK; WEFT_CLOSED for
+** a descriptor that is not open, or was closed meanwhile and its number not used again; WEFT_TIMEOUT;
+** WEFT_INVALID for a negative one; WEFT_NOMEM; and what `weft_wait` answers. More descriptors than
+** ever before need memory.
+*/
+weft_status weft_wait_fd(int fd, weft_fd_mode mode, int64_t timeout);
+
+/* The compact half: resumed with WEFT_FIRED, WEFT_CLOSED and so on; see `weft_woken`. */
+weft_status weft_arm_fd(weft_world *world, weft_routine *self, int fd, weft_fd_mode mode,
+                        int64_t timeout);
+
+/* Sleeps until `weft_clock` shows `ns`, or until a descriptor that a routine of the world waits for
+   has something to tell: true then. A tick is what tells it. */
+bool weft_world_sleep_until(weft_world *world, int64_t ns);
+
 /* --- Owners -------------------------------------------------------------------------------- */
 
 /*

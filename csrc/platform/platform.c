@@ -33,6 +33,26 @@ void weft__sleep_until_ns(int64_t deadline)
   }
 }
 
+bool weft__is_open(int fd)
+{
+  return weft__system.descriptor_flags(fd) >= 0;
+}
+
+uint32_t weft__poll(struct pollfd *fds, uint32_t count, int64_t deadline)
+{
+  int ready;
+  do {
+    int64_t left = deadline > 0 ? deadline - weft__clock_ns() : 0;
+    if (left < 0) left = 0;
+    struct timespec timeout = {
+        .tv_sec = (time_t)(left / NS_PER_S),
+        .tv_nsec = (long)(left % NS_PER_S),
+    };
+    ready = weft__system.poll(fds, count, &timeout);
+  } while (ready < 0 && errno == EINTR && deadline > 0);
+  return ready > 0 ? (uint32_t)ready : 0;
+}
+
 uint32_t weft__cpu_count(void)
 {
   cpu_set_t allowed;

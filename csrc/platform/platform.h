@@ -7,6 +7,7 @@
 #ifndef WEFT_PLATFORM_PLATFORM_H
 #define WEFT_PLATFORM_PLATFORM_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,6 +48,14 @@ uint32_t weft__cpu_count(void);
 
 /* Bytes of a page of memory. */
 size_t weft__page_bytes(void);
+
+/* --- Descriptors --------------------------------------------------------------------------- */
+
+bool weft__is_open(int fd);
+
+/* Asks all of them, and waits for the first to answer until `weft__clock_ns` has reached `deadline`;
+   0 does not wait. How many have answered; 0 also if the system refused to tell. */
+uint32_t weft__poll(struct pollfd *fds, uint32_t count, int64_t deadline);
 
 /* --- Threads ------------------------------------------------------------------------------- */
 

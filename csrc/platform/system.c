@@ -6,6 +6,7 @@
 #include "platform/system.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,6 +15,16 @@ static void *system_map(size_t bytes)
 {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
   return mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+}
+
+static int system_descriptor_flags(int fd)
+{
+  return fcntl(fd, F_GETFD);
+}
+
+static int system_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeout)
+{
+  return ppoll(fds, count, timeout, NULL);
 }
 
 struct weft__system weft__system = {
@@ -25,6 +36,8 @@ struct weft__system weft__system = {
     .madvise = madvise,
     .mprotect = mprotect,
     .mincore = mincore,
+    .descriptor_flags = system_descriptor_flags,
+    .poll = system_poll,
     .thread_create = pthread_create,
 };
 

@@ -7,8 +7,10 @@
 #ifndef WEFT_PLATFORM_SYSTEM_H
 #define WEFT_PLATFORM_SYSTEM_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <time.h>
 
 /* The members have the names, arguments, results and errno of the functions they stand for. */
 struct weft__system {
@@ -21,6 +23,8 @@ struct weft__system {
   int (*madvise)(void *base, size_t bytes, int advice);
   int (*mprotect)(void *base, size_t bytes, int protection);
   int (*mincore)(void *base, size_t bytes, unsigned char *pages);
+  int (*descriptor_flags)(int fd); /* fcntl with F_GETFD */
+  int (*poll)(struct pollfd *fds, nfds_t count, const struct timespec *timeout);
   int (*thread_create)(pthread_t *thread, const pthread_attr_t *attributes,
                        void *(*body)(void *), void *arg);
 };

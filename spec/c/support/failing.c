@@ -94,6 +94,11 @@ static int failing_mincore(void *base, size_t bytes, unsigned char *pages)
   return fails(FAILING_MINCORE) ? -1 : real.mincore(base, bytes, pages);
 }
 
+static int failing_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeout)
+{
+  return fails(FAILING_POLL) ? -1 : real.poll(fds, count, timeout);
+}
+
 static int failing_thread(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*body)(void *), void *arg)
 {
@@ -115,6 +120,8 @@ void failing_install(void)
       .madvise = failing_madvise,
       .mprotect = failing_mprotect,
       .mincore = failing_mincore,
+      .descriptor_flags = real.descriptor_flags,
+      .poll = failing_poll,
       .thread_create = failing_thread,
   };
 }

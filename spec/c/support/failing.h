@@ -17,6 +17,7 @@ typedef enum failing_call {
   FAILING_MADVISE, /* any other madvise */
   FAILING_MPROTECT,
   FAILING_MINCORE,
+  FAILING_POLL,
   FAILING_THREAD,
   FAILING_CALLS
 } failing_call;
