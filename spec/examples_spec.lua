@@ -26,7 +26,7 @@ local function pinned(path)
 end
 
 local function isOver(world)
-  return world:stats().active == 0 or world.tickCount >= 10000
+  return world:stats().active == 0 or world.tickCount >= 1e6
 end
 
 -- Runs source as `weft run --speed max` would, on a default world of its own; returns the output.

@@ -15,8 +15,8 @@ weft_status weft_arm_event(weft_world *world, weft_routine *self, weft_event *ev
 
 weft_event *weft_routine_event(const weft_world *world, const weft_routine *routine)
 {
-  bool waits = routine->task.joins == WEFT_ON_EVENT;
-  return waits ? weft__several_of(&world->sched, routine->task.slot)->own.event : NULL;
+  const weft__several *wait = weft__several_of(&world->sched, routine->task.slot);
+  return routine->task.joins == WEFT_ON_EVENT && !wait->own.hidden ? wait->own.event : NULL;
 }
 
 uint64_t weft_received(const weft_world *world, const weft_routine *self)
@@ -27,7 +27,7 @@ uint64_t weft_received(const weft_world *world, const weft_routine *self)
 weft_event *weft_received_from(const weft_world *world, const weft_routine *self)
 {
   const weft__several *wait = weft__several_of(&world->sched, self->task.slot);
-  return wait->watches == &wait->own ? wait->own.event : NULL;
+  return wait->watches == &wait->own && !wait->own.hidden ? wait->own.event : NULL;
 }
 
 void weft_decline(weft_world *world, weft_routine *self)

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "core/sched_joins.h"
 #include "core/world.h"
 #include "platform/system.h"
 
@@ -105,9 +106,10 @@ static void close_holes(weft__fds *fds)
   fds->holes = 0;
 }
 
-/* What is asked of it follows from who waits; with nobody left it goes. */
+/* What is asked of it follows from who waits; with nobody left it goes. Harmless when it has gone. */
 static void follow(weft__fd *fd)
 {
+  if (fd->fd < 0) return;
   weft__fds *fds = fd->fds;
   struct pollfd *polled = &fds->polled[fd->place];
   polled->events = (short)((fd->events[WEFT_READ].first ? POLLIN : 0) |
@@ -123,13 +125,11 @@ static void follow(weft__fd *fd)
   fds->free = fd->number;
 }
 
-/* Cancelled, or out of time. `value` is the descriptor, which stands in the set as long as anybody
-   waits for it. */
+/* Cancelled, out of time, or told that it is closed. `value` is the descriptor. */
 static void left(weft_event *event, uint64_t value)
 {
   (void)event;
-  weft__fd *fd = (weft__fd *)(uintptr_t)value;
-  if (fd->fd >= 0) follow(fd);
+  follow((weft__fd *)(uintptr_t)value);
 }
 
 static const weft_event_hooks hooks = {.left = left};
@@ -165,6 +165,9 @@ weft_status weft_arm_fd(weft_world *world, weft_routine *self, int fd, weft_fd_m
   if (!known) return WEFT_NOMEM;
   weft_status status =
       weft_arm_event(world, self, &known->events[mode], (uint64_t)(uintptr_t)known, timeout);
+  /* The event is none that a host knows of. */
+  if (self->task.joins == WEFT_ON_EVENT)
+    weft__several_of(&world->sched, self->task.slot)->own.hidden = true;
   follow(known); /* it may not have been armed: told to stop */
   return status;
 }

@@ -441,7 +441,7 @@ typedef struct weft_watch {
   uint64_t value;          /* what the event was fired with */
   weft_state state;        /* WEFT_STATE_EXPIRED if nobody knows any more how it ended */
   uint32_t waiter, target; /* the rest is the library's */
-  bool told, turn;
+  bool told, turn, hidden;
   void *sched;
   struct weft_watch *next, *prev;
 } weft_watch;
@@ -538,7 +538,8 @@ uint32_t weft_event_close(weft_event *event);
 /* Who has waited longest, and with what the wait was armed; 0 if nobody waits. */
 weft_handle weft_event_first(const weft_event *event, uint64_t *value);
 
-/* The event that a routine waits for; NULL if that is not what it does, or if it waits for several. */
+/* The event that a routine waits for; NULL if that is not what it does, or if it waits for several, or
+   for a descriptor. */
 weft_event *weft_routine_event(const weft_world *world, const weft_routine *routine);
 
 /* Waits for the next fire; `timeout` as for `weft_join`. WEFT_OK, and `*value` (NULL is allowed) is
@@ -552,7 +553,7 @@ weft_status weft_arm_event(weft_world *world, weft_routine *self, weft_event *ev
 /* What the event that ended the last wait was fired with; for the running routine. */
 uint64_t weft_received(const weft_world *world, const weft_routine *self);
 
-/* That event; NULL if the last wait was not for one event alone. */
+/* That event; NULL if the last wait was not for one event of the host's alone. */
 weft_event *weft_received_from(const weft_world *world, const weft_routine *self);
 
 /* The running routine was resumed with WEFT_FIRED and will not take what it was told: it is given

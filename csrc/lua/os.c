@@ -23,11 +23,16 @@ static int os_clock(lua_State *L)
   return 1;
 }
 
+/* seconds, world -> whether it was a descriptor of the world's that ended it; without a world it is
+   the clock alone */
 static int os_sleep_until(lua_State *L)
 {
   double seconds = luaL_checknumber(L, 1);
-  if (seconds >= 0 && seconds < 9e9) weft_sleep_until((int64_t)llrint(seconds * 1e9));
-  return 0;
+  const realm *R = lua_isnoneornil(L, 2) ? NULL : world_check_open(L, 2, "world:run");
+  int64_t until = seconds >= 0 && seconds < 9e9 ? (int64_t)llrint(seconds * 1e9) : 0;
+  if (!R) weft_sleep_until(until);
+  lua_pushboolean(L, R && weft_world_sleep_until(R->world, until));
+  return 1;
 }
 
 static int os_catch_interrupt(lua_State *L)

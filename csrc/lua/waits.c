@@ -6,12 +6,14 @@
 ** that a script resumes by hand yields again at once and says whose it is. A pinned wait arms and
 ** switches to another native stack in the middle of the C function.
 */
+#include <limits.h>
 #include <math.h>
+#include <string.h>
 
 #include "lua/binding.h"
 #include "lua/waitables.h"
 
-enum kind { KIND_SLEEP, KIND_JOIN, KIND_SEVERAL, KIND_EVENT };
+enum kind { KIND_SLEEP, KIND_JOIN, KIND_SEVERAL, KIND_EVENT, KIND_FD };
 
 /* Native stack that a pinned wait leaves to what comes after it: where Lua has no limit of C calls of
    its own, a recursion that waits ends in an error and not in the guard. */
@@ -43,6 +45,11 @@ static RARE int raise_cancelled(lua_State *L, const realm *R)
   return lua_error(L);
 }
 
+static record *record_of(const weft_routine *self)
+{
+  return weft_routine_record(self);
+}
+
 /* --- How a wait ends ----------------------------------------------------------------------- */
 
 /* -> what the event gave that ended the last wait, which was for one alone; as `push` of its kind */
@@ -53,7 +60,7 @@ static int push_received(lua_State *L, const realm *R, const weft_routine *self)
 }
 
 /* token -> token, true, values; or token, 0 without memory, and also after a wait for several, whose
-   values are got later. How many. */
+   values are got later, and for a descriptor, which has none. How many. */
 static RARE int push_fired_token(lua_State *L, const realm *R, const weft_routine *self)
 {
   int count = -1;
@@ -88,11 +95,6 @@ int waits_push_wake(realm *R, lua_State *co, const weft_routine *self, weft_stat
   return COMPAT_TOKENS ? push_token(co, R, self, woken) : 0;
 }
 
-static record *record_of(const weft_routine *self)
-{
-  return weft_routine_record(self);
-}
-
 static realm *realm_of(const weft_routine *self)
 {
   return weft_routine_arg(self);
@@ -107,6 +109,13 @@ static int end_event(lua_State *L, const weft_routine *self, weft_status woken)
   return count >= 0 ? count : luaL_error(L, "not enough memory");
 }
 
+static int end_fd(lua_State *L, weft_status woken)
+{
+  if (woken == WEFT_CLOSED) return refuse(L, "closed");
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 static RARE int end_other_wait(lua_State *L, const weft_routine *self, enum kind kind)
 {
   weft_status woken = weft_woken(self);
@@ -116,6 +125,7 @@ static RARE int end_other_wait(lua_State *L, const weft_routine *self, enum kind
   if (kind == KIND_EVENT) return end_event(L, self, woken);
   if (woken == WEFT_TIMEOUT) return refuse(L, "timeout");
   if (kind == KIND_SEVERAL) return watches_push_answer(L);
+  if (kind == KIND_FD) return end_fd(L, woken);
   return handle_push_result(L, 1, lua_touserdata(L, 1), weft_joined(self));
 }
 
@@ -406,10 +416,51 @@ int waits_for(lua_State *L, wait_call *call, const char *who)
   return leave(L, call->self, compact, armed, KIND_EVENT, who);
 }
 
+/* --- Descriptors --------------------------------------------------------------------------- */
+
+static int check_fd(lua_State *L)
+{
+  double fd = lua_type(L, 1) == LUA_TNUMBER ? lua_tonumber(L, 1) : NAN;
+  if (!(fd >= 0 && fd <= INT_MAX) || fd != floor(fd))
+    binding_misuse(L, "routine.waitFd: fd must be a whole number >= 0, got %s",
+                   binding_got(L, 1));
+  return (int)fd;
+}
+
+static weft_fd_mode check_mode(lua_State *L)
+{
+  const char *mode = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  bool write = strcmp(mode, "w") == 0;
+  if (!write && strcmp(mode, "r") != 0)
+    binding_misuse(L, "routine.waitFd: mode must be 'r' or 'w', got %s",
+                   mode[0] ? mode : binding_got(L, 2));
+  return write ? WEFT_WRITE : WEFT_READ;
+}
+
+static int api_wait_fd(lua_State *L)
+{
+  static const char who[] = "routine.waitFd";
+  bool compact;
+  int fd = check_fd(L);
+  weft_fd_mode mode = check_mode(L);
+  int64_t timeout = lua_isnoneornil(L, 3) ? -1 : binding_check_seconds(L, 3, who, "timeout");
+  weft_routine *self = find_waiter(L, &compact, who);
+  lua_settop(L, 2);
+  weft_status armed = weft_arm_fd(realm_of(self)->world, self, fd, mode, timeout);
+  if (armed != WEFT_CLOSED) return leave(L, self, compact, armed, KIND_FD, who);
+  return COMPAT_TOKENS ? push_token(L, realm_of(self), self, armed) : refuse(L, "closed");
+}
+
 /* --- Asking by a yield --------------------------------------------------------------------- */
 
 /* What waits.lua yields where nothing was armed: the token, one of these, and the arguments. */
-enum { ASK_NEXT_TICK, ASK_WAIT, ASK_WAIT_UNSCALED, ASK_JOIN, ASK_SEVERAL, ASK_EVENT };
+enum { ASK_NEXT_TICK, ASK_WAIT, ASK_WAIT_UNSCALED, ASK_JOIN, ASK_SEVERAL, ASK_EVENT, ASK_FD };
+
+/* The time limit at `index`, -1 without one. */
+static int64_t limit_asked(lua_State *co, int index)
+{
+  return lua_isnumber(co, index) ? (int64_t)llrint(lua_tonumber(co, index) * 1e9) : -1;
+}
 
 static weft_status arm_asked(realm *R, weft_routine *self, lua_State *co, bool *done)
 {
@@ -421,9 +472,11 @@ static weft_status arm_asked(realm *R, weft_routine *self, lua_State *co, bool *
     return weft_arm_wait_unscaled(R->world, self, ns);
   case ASK_JOIN: {
     const handle *h = lua_touserdata(co, 3);
-    bool limited = lua_isnumber(co, 4);
-    int64_t timeout = limited ? (int64_t)llrint(lua_tonumber(co, 4) * 1e9) : -1;
-    return weft_arm_join(R->world, self, h->id, timeout, done);
+    return weft_arm_join(R->world, self, h->id, limit_asked(co, 4), done);
+  }
+  case ASK_FD: {
+    weft_fd_mode mode = strcmp(lua_tostring(co, 4), "w") == 0 ? WEFT_WRITE : WEFT_READ;
+    return weft_arm_fd(R->world, self, (int)lua_tointeger(co, 3), mode, limit_asked(co, 5));
   }
   case ASK_SEVERAL: {
     void *set = lua_touserdata(co, 3);
@@ -446,9 +499,8 @@ bool waits_asked(const realm *R, lua_State *co)
 /* Object, timeout, act and value stand at 3 to 6. */
 static weft_status arm_event(realm *R, weft_routine *self, lua_State *co, wait_call *call)
 {
-  bool limited = lua_isnumber(co, 4);
   *call = (wait_call){.object = *(waitable **)lua_touserdata(co, 3),
-                      .timeout = limited ? (int64_t)llrint(lua_tonumber(co, 4) * 1e9) : -1,
+                      .timeout = limit_asked(co, 4),
                       .act = (int)lua_tointeger(co, 5),
                       .L = co,
                       .value = 6,
@@ -491,6 +543,8 @@ weft_status waits_arm_asked(realm *R, weft_routine *self, lua_State *co)
     lua_pushnumber(co, 0);
   else if (armed == WEFT_EXPIRED)
     lua_pushboolean(co, 1);
+  else if (armed == WEFT_CLOSED)
+    lua_pushinteger(co, 1);
   else
     lua_pushnil(co);
   return WEFT_OK;
@@ -520,11 +574,10 @@ static int api_raise(lua_State *L)
 
 /* --- Opening ------------------------------------------------------------------------------- */
 
-static const luaL_Reg functions[] = {{"wait", api_wait},
-                                     {"waitUnscaled", api_wait_unscaled},
-                                     {"nextTick", api_next_tick},
-                                     {"join", api_join},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"wait", api_wait},          {"waitUnscaled", api_wait_unscaled},
+    {"nextTick", api_next_tick}, {"join", api_join},
+    {"waitFd", api_wait_fd},     {NULL, NULL}};
 static const luaL_Reg wholes[] = {{"any", api_any}, {"all", api_all}, {NULL, NULL}};
 static const luaL_Reg halves[] = {{"result", api_result},
                                   {"hooked", api_hooked},

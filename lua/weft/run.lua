@@ -51,25 +51,25 @@ end
 -- Returns a function that waits for the next tick and returns its dt. Ticks stay on the grid
 -- start + n * period, so lateness of one never adds to the next; a tick that comes late gets the
 -- time that really passed, and the turns it missed are not made up for. A thousandth of a period
--- before a turn counts as that turn, so that rounding makes no tick of no length.
-local function realPacer(period, beforeSleep, afterSleep)
+-- before a turn counts as that turn, so that rounding makes no tick of no length. A descriptor that
+-- a routine waits for makes a tick of its own between two turns.
+local function realPacer(world, period, beforeSleep, afterSleep)
   local longest = math.max(LONGEST_DT, period)
   local start, turn = core.clock(), 0
   local last = start
   return function()
-    turn = turn + 1
     beforeSleep()
-    core.sleepUntil(start + turn * period)
+    local early = core.sleepUntil(start + (turn + 1) * period, world)
     afterSleep()
     local now = core.clock()
     local dt = now - last
     last = now
-    turn = math.max(turn, math.floor((now - start) / period + 0.001))
+    turn = math.max(early and turn or turn + 1, math.floor((now - start) / period + 0.001))
     return math.min(dt, longest)
   end
 end
 
-local function maxPacer(period, beforeSleep, afterSleep)
+local function maxPacer(_, period, beforeSleep, afterSleep)
   return function()
     beforeSleep()
     afterSleep()
@@ -83,7 +83,7 @@ local function nothing() end
 -- the pause between two ticks, `stop` ends the loop when it answers true.
 local function loop(world, options, hooks)
   local pacer = options.speed == "max" and maxPacer or realPacer
-  local nextDt = pacer(1 / (options.hz or 60), hooks.beforeSleep or nothing,
+  local nextDt = pacer(world, 1 / (options.hz or 60), hooks.beforeSleep or nothing,
     hooks.afterSleep or nothing)
   local limit, stopWhen, stop = options.ticks or math.huge, options.stopWhen, hooks.stop or nothing
   if not stopWhen and not options.ticks then stopWhen = noneAlive end
@@ -108,8 +108,10 @@ local run = {}
 --- Ticks a world until it is done, 60 times a second unless told otherwise.
 ---
 --- At speed "real" each dt is the time that passed, at most 0.25 s (or one period, if that is
---- longer); at "max" each dt is exactly 1/hz and nothing waits. Ends after `ticks` ticks or when
---- `stopWhen(world)`, asked before each tick, is true; with neither, when no routine is alive.
+--- longer), and a descriptor that a routine waits for (`routine.waitFd`) ends the sleep between two
+--- ticks early, by a tick of its own; at "max" each dt is exactly 1/hz and nothing waits. Ends
+--- after `ticks` ticks or when `stopWhen(world)`, asked before each tick, is true; with neither,
+--- when no routine is alive.
 ---
 ---     world:run{ hz = 30, speed = "max", stopWhen = function() return winner end }
 ---

@@ -282,9 +282,12 @@ function core.allActive() end
 ---@param traceback string?
 function core.report(handle, err, traceback) end
 
---- Sleeps until `core.clock()` shows these seconds.
+--- Sleeps until `core.clock()` shows these seconds, or until a descriptor that a routine of the
+--- world waits for has something to tell.
 ---@param seconds number
-function core.sleepUntil(seconds) end
+---@param world? weft.World
+---@return boolean early whether it was a descriptor
+function core.sleepUntil(seconds, world) end
 
 --- From now on the first Ctrl-C is only counted; the second ends the process.
 function core.catchInterrupt() end

@@ -116,6 +116,26 @@ function routine.nextTick() end
 ---@return number slept real seconds
 function routine.waitUnscaled(seconds) end
 
+--- Waits until a file descriptor can be read or written without blocking, or is at its end or
+--- broken, which reading and writing will tell. The world asks the system once a tick, in stage 2
+--- after the posts, so this takes a tick at least; all that wait for one descriptor are woken, so
+--- reads and writes should be non-blocking. `world:run` sleeps until the next tick or the first
+--- descriptor. `nil, "closed"` for one that is not open, or is closed while somebody waits; who
+--- closes one should end its waits first, for the system may give the number to another. Raises as
+--- `wait` does, and for a descriptor that is no whole number >= 0 (-1 is what a closed LuaSocket
+--- has) and another mode than "r" and "w".
+---
+---     repeat
+---       local line, err = client:receive()
+---       if err == "timeout" then routine.waitFd(client:getfd(), "r") end
+---     until line or err ~= "timeout"
+---@param fd integer
+---@param mode "r"|"w"
+---@param timeout? number seconds of sim time
+---@return true? ready
+---@return nil|"timeout"|"closed" reason
+function routine.waitFd(fd, mode, timeout) end
+
 --- Waits until another routine has ended. Gives `true` and its results; `false` and its error,
 --- which is `routine.Cancelled` if it was cancelled; `nil, "timeout"`; or `nil, "expired"`. The
 --- error of a routine that somebody joins does not go to `onError`. Those that join go on in the

@@ -16,6 +16,7 @@ return function(halves)
   local raise, result = halves.raise, halves.result
   local armWait, armUnscaled = halves.wait, halves.waitUnscaled
   local armNext, armJoin = halves.nextTick, halves.join
+  local armFd = halves.waitFd
   local makeSet, armSet = halves.set, halves.waitForSet
   local answer, forget = halves.answer, halves.forget
 
@@ -58,6 +59,16 @@ return function(halves)
     if given == false then return nil, "timeout" end
     if given == true then return nil, "expired" end
     if given then return result(handle) end
+    raise()
+  end
+
+  function waits.waitFd(fd, mode, timeout)
+    local token, given = armFd(fd, mode, timeout)
+    if token == ASK then token, given = yield(TOKEN, 6, fd, mode, timeout) end
+    if token ~= TOKEN then given = foreign() end
+    if given == false then return nil, "timeout" end
+    if given == 1 then return nil, "closed" end
+    if given then return true end
     raise()
   end
 

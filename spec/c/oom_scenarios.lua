@@ -370,6 +370,23 @@ scenario("a module that waits as it loads", function(_, routine, world)
   end
 end)
 
+scenario("descriptors", function(_, routine, world)
+  return function()
+    local got, count = {}, 0
+    for _, fd in ipairs { 1, 2, 1, 98765 } do
+      if not world:start(function()
+        got[#got + 1] = { routine.waitFd(fd, "w") }
+        count = count + 1
+      end) then return "told" end
+    end
+    for _ = 1, 4 do world:tick(0) end
+    for _, answer in ipairs(got) do
+      if not (answer[1] or answer[2] == "closed") then return "told" end
+    end
+    return count == 4 and "complete" or "told"
+  end
+end)
+
 scenario("another configuration", function(_, _, world)
   return function()
     world:configure{ capacity = 20, resumesPerTick = 9 }
