@@ -465,7 +465,7 @@ add {
     "world:configure: a table of options expected, got string" },
   { outside, "an unknown option", function(w) w:configure { size = 3 } end,
     "world:configure: unknown option 'size'; there are capacity, stackBytes, resumesPerTick, "
-    .. "postsPerTick and fixedStep" },
+    .. "postsPerTick, fixedStep, slowResumeMs and maxResumeMs" },
   { outside, "a capacity of 0", function(w) w:configure { capacity = 0 } end,
     "world:configure: capacity must be a whole number from 1 to 16777216, got 0" },
 }
@@ -590,7 +590,7 @@ add {
   { outside, "an onError that is a number", function(w) w.onError = 5 end,
     "world.onError: a function or nil expected, got 5" },
   { outside, "setting a clock", function(w) w.simTime = 5 end,
-    "world.simTime cannot be set; onError can" },
+    "world.simTime cannot be set; onError and onSlow can" },
 }
 
 -- Owners.

@@ -55,7 +55,8 @@ static weft_status complete_config(const weft_world_config *given, weft_world_co
   if (config->posts_per_tick == 0) config->posts_per_tick = DEFAULT_POSTS;
   if (config->stack_bytes == 0) config->stack_bytes = DEFAULT_STACK_BYTES;
   if (config->capacity > MAX_CAPACITY || config->record_bytes > MAX_RECORD_BYTES ||
-      config->stack_bytes < MIN_STACK_BYTES || config->stack_bytes > MAX_STACK_BYTES)
+      config->stack_bytes < MIN_STACK_BYTES || config->stack_bytes > MAX_STACK_BYTES ||
+      config->slow_resume_ns < 0 || config->max_resume_ns < 0)
     return WEFT_INVALID;
   return WEFT_OK;
 }
@@ -79,6 +80,7 @@ typedef struct engine {
   weft__sched sched;
   weft_fiber_pool *pool;
   weft_fiber *runner;
+  weft__watch *watch; /* or NULL */
 } engine;
 
 static uint32_t stacks_for(uint32_t capacity)
@@ -104,6 +106,7 @@ static weft_status build(weft_world *world, const weft_world_config *config, eng
   if (status) goto fini_sched;
   status = weft_fiber_start(out->pool, weft__runner, world, &out->runner);
   if (status) goto delete_pool;
+  if ((status = weft__watch_world(world, config, &out->watch))) goto delete_pool;
   weft__fiber_pool_describe(out->pool, describe_running, world);
   return WEFT_OK;
 
@@ -121,6 +124,7 @@ static void install(weft_world *world, const engine *made, const weft_world_conf
   world->sched = made->sched;
   world->pool = made->pool;
   world->runner = made->runner;
+  world->watch = made->watch;
   world->spare = NULL;
   world->record_words = record_words(config);
   world->config = *config;
@@ -129,6 +133,7 @@ static void install(weft_world *world, const engine *made, const weft_world_conf
 /* Owners keep the tag that the world had at first, whatever it is configured to later. */
 static void tear_down(weft_world *world, uint8_t kept_tag)
 {
+  weft__watch_stop(world->watch);
   weft__events_drop(&world->sched);
   weft_fiber_pool_delete(world->pool);
   if (world->sched.tag != kept_tag) give_tag(world->sched.tag);
@@ -206,6 +211,7 @@ static void run_pass(weft_world *world)
 {
   world->pass_done = false;
   while (!world->pass_done) weft_fiber_resume(world->runner);
+  if (WEFT_UNLIKELY(world->slow_count > 0)) weft__tell_slow(world);
 }
 
 static bool pass_is_empty(const weft__sched *sched)
@@ -240,6 +246,7 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
   uint64_t before = sched->counts.resumed;
   world->in_tick = true;
   weft__set_ticking(world);
+  if (WEFT_UNLIKELY(world->watch)) weft__watch_stir(world->watch);
   sched->paused = world->paused;
   if (!sched->paused) weft__clock_advance(&sched->sim, scaled);
   weft__clock_advance(&sched->real, dt);
@@ -268,6 +275,7 @@ weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left)
   if (status) return status;
   world->in_tick = true;
   weft__set_ticking(world);
+  if (world->watch) weft__watch_stir(world->watch);
   for (uint32_t pass = 1; pass <= passes && sched->active > 0; pass++) {
     sched->force = pass == passes;
     for (uint32_t slot = 0; slot < sched->fresh; slot++)
@@ -367,6 +375,7 @@ void weft_world_stats_get(const weft_world *world, weft_world_stats *out)
       .failed = sched->counts.failed,
       .rejected = sched->counts.rejected,
       .posts = posts[0] + posts[1],
+      .slow = world->slow_total,
   };
   for (uint32_t slot = 0; slot < sched->fresh; slot++) {
     const weft__task *task = weft__sched_at(sched, slot);

@@ -9,6 +9,7 @@
 #include "core/fiber.h"
 #include "core/posts.h"
 #include "core/sched.h"
+#include "core/watch.h"
 #include "core/world_fd.h"
 
 #define WEFT_MAX_WAIT_NS (INT64_C(1000000000) * 1000000000)
@@ -20,6 +21,16 @@ struct weft_routine {
   weft_fiber *fiber; /* whose stack it keeps while it is pinned, else NULL */
   /* The host's record follows. */
 };
+
+/* A resume that took too long, until it is told; so many in one pass. */
+#define WEFT_SLOW_KEPT 8
+
+typedef struct weft__slow {
+  weft_handle handle;
+  uint64_t number; /* of the resume */
+  int64_t since;   /* ns; seen by the watch */
+  int64_t lasted;  /* so far */
+} weft__slow;
 
 struct weft_world {
   weft__sched sched;
@@ -37,6 +48,11 @@ struct weft_world {
   uint64_t tick_count;
   uint64_t thread; /* that made it */
   weft_world_config config;
+  weft__watch *watch; /* or NULL */
+  /* Written in the signal handler. */
+  weft__slow slow[WEFT_SLOW_KEPT];
+  volatile uint32_t slow_count;
+  uint64_t slow_total;
 };
 
 /* A poster of this thread's, with one reference: the world's. WEFT_NOMEM. */
@@ -47,6 +63,12 @@ void weft__poster_close(weft_poster *poster);
 void weft__poster_count(weft_poster *poster, uint32_t counts[2]);
 /* Stage 2. */
 void weft__run_posts(weft_world *world);
+
+/* Watches the calling thread as the configuration asks; NULL if it does not. */
+weft_status weft__watch_world(weft_world *world, const weft_world_config *config,
+                              weft__watch **out);
+/* Those of the pass that is over; there is one at least. */
+void weft__tell_slow(weft_world *world);
 
 /* The scheduler's view of routines. */
 extern const weft__sched_ops weft__routine_ops;

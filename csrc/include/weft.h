@@ -205,6 +205,13 @@ typedef struct weft_world_hooks {
   /* The loop of a pass, for a host whose bodies are all of one kind and that wants to enter them
      without a call in between; see `weft_pass_next`. NULL for the library's own. */
   bool (*loop)(void *host, weft_world *world);
+  /* A resume takes longer than `slow_resume_ns`, or, if `over`, than `max_resume_ns`. Called again and
+     again until it ends, in a signal handler on the world's thread, in the middle of the routine: no
+     allocation, no locks, no call of this library that acts. */
+  void (*overrun)(void *host, weft_routine *routine, bool over);
+  /* It took longer than `slow_resume_ns`, for about so many ns. Called when the pass is over, on the
+     stack that ticks, for at most eight of a pass. */
+  void (*slow)(void *host, weft_handle routine, int64_t ns);
   /* Writes where the routine's code stands, such as "file:line", for the overflow message.
      Called inside a signal handler: no allocation, no locks. */
   void (*describe)(void *host, weft_routine *routine, char *text, size_t size);
@@ -217,6 +224,13 @@ typedef struct weft_world_config {
   size_t stack_bytes;        /* 16 KiB to 1 GiB; 0 means 64 KiB */
   size_t
       record_bytes; /* the host's own bytes in each routine's slot, zeroed at start; at most 4096 */
+  /*
+  ** Limits in ns on one resume, 0 for none: the hooks `overrun` and `slow` tell of longer ones. With one
+  ** set, a thread watches a count of resumes, about four times in each limit, and sends SIGURG to the
+  ** world's thread when it has to; no clock is read per resume. So what is longer than a limit by less
+  ** than a quarter may be missed.
+  */
+  int64_t slow_resume_ns, max_resume_ns;
   weft_world_hooks hooks;
 } weft_world_config;
 
@@ -231,6 +245,7 @@ typedef struct weft_world_stats {
   uint64_t resumed; /* resumes since the world was made */
   uint64_t started, completed, cancelled, failed, rejected;
   uint32_t posts; /* waiting to be run */
+  uint64_t slow;  /* resumes over `slow_resume_ns` that were seen */
 } weft_world_stats;
 
 /* Makes a world; NULL config means all defaults. Memory for `capacity` routines is reserved here

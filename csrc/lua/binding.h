@@ -33,9 +33,10 @@ enum {
   STORE_HANDLER,
   STORE_DONOR, /* threads.c: keeps the donor alive */
   STORE_SETS, /* by slot + 1, what it waits for by any or all (watches.c); nil before first use */
-  STORE_OWNERS, /* weak: owner objects by slot (owner.c) */
-  STORE_EARS,   /* by the name of a message: its number (ears.c) */
-  STORE_TOP = STORE_EARS
+  STORE_OWNERS,  /* weak: owner objects by slot (owner.c) */
+  STORE_EARS,    /* by the name of a message: its number (ears.c) */
+  STORE_ON_SLOW, /* function or nil */
+  STORE_TOP = STORE_ON_SLOW
 };
 
 /* Cells for Lua values, linked in chains by C; 0 is no cell. */
@@ -132,6 +133,23 @@ typedef struct lock_nodes {
   uint32_t free, count, size;
 } lock_nodes;
 
+#define OVERRUNS_KEPT 8
+
+/* A resume that takes too long (overruns.c); id 0: none. Also written in a signal handler. */
+typedef struct overrun {
+  weft_handle id;
+  uint32_t resumes; /* which of the routine's */
+  uint32_t slot;    /* its, + 1 */
+  volatile int wants;
+  uint32_t tries; /* hooks set since one ran */
+  char where[LUA_IDSIZE + 16];
+} overrun;
+
+typedef struct overruns {
+  overrun notes[OVERRUNS_KEPT];
+  uint32_t next;
+} overruns;
+
 /* How a routine stands and how it is going to end. In its slot, so it is kept small. */
 typedef struct record {
   lua_State *thread; /* the coroutine it runs on; NULL before its first resume */
@@ -167,6 +185,7 @@ struct realm {
   uint32_t *holds; /* locks.c: by slot, the first lock that it holds; NULL before first use */
   ears ears;
   messages messages;
+  overruns overruns;
   double fixed_step;
   uint32_t looked; /* routine_look_around: the next slot */
   weft_world_config config;
@@ -408,7 +427,8 @@ int life_gc(lua_State *L);
 void inspect_push_name(lua_State *L, const realm *R,
                        const weft_routine *routine); /* -> name or nil */
 void inspect_forget_name(realm *R, const weft_routine *routine);
-int inspect_push_list(lua_State *L, realm *R); /* -> list */
+void inspect_push_where(lua_State *L, const realm *R, const record *rec); /* -> text or nil */
+int inspect_push_list(lua_State *L, realm *R);                            /* -> list */
 int inspect_name(lua_State *L);
 int inspect_list(lua_State *L);
 
@@ -454,6 +474,12 @@ uint32_t ears_find_name(lua_State *L, realm *R,
 void ears_begin(realm *R, uint32_t number, weft_owner to);
 uint32_t ears_next(realm *R);
 void ears_end(realm *R);
+
+/* --- overruns.c --- */
+void overruns_seen(void *host, weft_routine *self, bool over);
+void overruns_tell(void *host, weft_handle id, int64_t ns);
+/* Whether a debug hook is set that is not of this file. */
+bool overruns_hooks_in_use(lua_State *L);
 
 /* --- messages.c --- */
 void messages_open(lua_State *L);

@@ -8,6 +8,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #if LUA_VERSION_NUM >= 504
 
@@ -173,6 +174,30 @@ static inline int compat_hooks_in_use(lua_State *L)
 {
   (void)L;
   return 0;
+}
+
+/* The coroutine that `L` has resumed, if its running function is one that resumes. */
+static inline lua_State *compat_resumed_by(lua_State *L)
+{
+  lua_Debug ar;
+  if (!lua_getstack(L, 0, &ar) || !lua_getinfo(L, "S", &ar) || ar.what[0] != 'C') return NULL;
+  lua_State *inner = lua_tothread(L, 1);
+  return inner ? inner : lua_tothread(L, lua_upvalueindex(1));
+}
+
+/* Lets `hook` run before the next instruction of the coroutine that is running, where that is `L` or
+   one so many levels inside it; a hook of the script's own stays unless `force`d out. In a signal
+   handler: what lua_sethook writes is written for that; a stack is looked at only if its owner has
+   run nothing for long, for the levels above were tried before. */
+static inline void compat_interrupt(lua_State *L, uint32_t level, bool force, lua_Hook hook)
+{
+  for (; level > 0; level--) {
+    lua_State *inner = compat_resumed_by(L);
+    if (!inner) break;
+    L = inner;
+  }
+  if (force || !lua_gethook(L) || lua_gethook(L) == hook)
+    lua_sethook(L, hook, LUA_MASKCOUNT, 1);
 }
 
 /* A reused coroutine starts without the hook of its last user. */
@@ -355,6 +380,14 @@ static inline void compat_push_function(lua_State *L, lua_State *of, lua_Debug *
 static inline int compat_hooks_in_use(lua_State *L)
 {
   return lua_gethook(L) != NULL;
+}
+
+/* One hook serves all coroutines. Compiled code does not run it. */
+static inline void compat_interrupt(lua_State *L, uint32_t level, bool force, lua_Hook hook)
+{
+  (void)level;
+  if (force || !lua_gethook(L) || lua_gethook(L) == hook)
+    lua_sethook(L, hook, LUA_MASKCOUNT, 1);
 }
 
 /* Hooks are the whole VM's there, not a coroutine's. */

@@ -65,11 +65,28 @@ static double read_fixed_step(lua_State *L, int index, const char *who, double g
   return type == LUA_TNIL ? given : value;
 }
 
+/* A limit in ms, in ns; 0 is none. */
+static int64_t read_limit(lua_State *L, int index, const char *who, const char *name,
+                          int64_t given)
+{
+  int type = get_option(L, index, name);
+  double ms = type == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
+  if (type != LUA_TNIL && !(ms >= 0 && ms <= 1e9))
+    binding_misuse(L, "%s: %s must be a number from 0 (no limit) to 1e9, got %s", who, name,
+                   binding_got(L, -1));
+  lua_pop(L, 1);
+  if (type == LUA_TNIL) return given;
+  return ms > 0 && ms < 1e-6 ? 1 : (int64_t)llrint(ms * 1e6);
+}
+
 static bool is_known(const char *name)
 {
+  static const char *const others[] = {"fixedStep", "slowResumeMs", "maxResumeMs"};
   for (size_t i = 0; i < sizeof options / sizeof *options; i++)
     if (strcmp(name, options[i].name) == 0) return true;
-  return strcmp(name, "fixedStep") == 0;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(name, others[i]) == 0) return true;
+  return false;
 }
 
 static void check_keys(lua_State *L, int index, const char *who)
@@ -81,7 +98,7 @@ static void check_keys(lua_State *L, int index, const char *who)
     if (!text || !is_known(lua_tostring(L, -1)))
       binding_misuse(L,
                      "%s: unknown option '%s'; there are capacity, stackBytes, resumesPerTick, "
-                     "postsPerTick and fixedStep",
+                     "postsPerTick, fixedStep, slowResumeMs and maxResumeMs",
                      who, text ? lua_tostring(L, -1) : luaL_typename(L, -1));
   }
 }
@@ -100,6 +117,8 @@ void config_read(lua_State *L, int index, const char *who, weft_world_config *co
       (uint32_t)read_whole(L, index, who, &options[2], config->resumes_per_tick);
   config->posts_per_tick =
       (uint32_t)read_whole(L, index, who, &options[3], config->posts_per_tick);
+  config->slow_resume_ns = read_limit(L, index, who, "slowResumeMs", config->slow_resume_ns);
+  config->max_resume_ns = read_limit(L, index, who, "maxResumeMs", config->max_resume_ns);
   *fixed_step = read_fixed_step(L, index, who, *fixed_step);
 }
 
@@ -118,6 +137,8 @@ weft_world_config config_default(realm *R)
                 .owner_ended = owner_ended,
                 .prefetch = probe_prefetch,
                 .loop = routine_loop,
+                .overrun = overruns_seen,
+                .slow = overruns_tell,
                 .describe = probe_describe},
   };
 }

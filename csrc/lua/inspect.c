@@ -89,7 +89,7 @@ static void push_definition(lua_State *L, const realm *R, uint32_t cell)
     lua_pushnil(L);
 }
 
-static void push_where(lua_State *L, const realm *R, const record *rec)
+void inspect_push_where(lua_State *L, const realm *R, const record *rec)
 {
   if (rec->thread)
     push_line(L, rec->thread);
@@ -127,7 +127,7 @@ static bool fill_entry(lua_State *L, realm *R, weft_handle id)
   const char *waiting = waiting_name(R, routine);
   const char *status = handle_state_name(weft_routine_state_of(routine));
   uint32_t resumes = weft_routine_resumes(routine);
-  push_where(L, R, weft_routine_record(routine));
+  inspect_push_where(L, R, weft_routine_record(routine));
   set(L, "where");
   if ((routine = find(U, R, id)) == NULL) return false;
   inspect_push_name(L, R, routine);

@@ -52,6 +52,7 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   to_store(L, store);
   lua_newtable(L); /* ears */
   to_store(L, store);
+  lua_pushnil(store); /* onSlow */
   return store;
 }
 

@@ -172,7 +172,7 @@ static RARE weft_routine *find_pinned(lua_State *L, const char *who)
     binding_misuse(L, "%s: not allowed in a finalizer (__gc); start a routine there", who);
   if (weft_fiber_stack_left() < STACK_RESERVE)
     binding_misuse(L, "%s: C stack overflow; raise stackBytes, or recurse less", who);
-  if (compat_hooks_in_use(L)) realm_of(self)->universe->hooked = true;
+  if (overruns_hooks_in_use(L)) realm_of(self)->universe->hooked = true;
   compat_abort_recording(L);
   return self;
 }

@@ -90,7 +90,7 @@ static int api_tick(lua_State *L)
   world_check_idle(L, R, "world:tick");
   if (binding_in_finalizer(L, R))
     return binding_misuse(L, "world:tick: not allowed in a finalizer (__gc)");
-  if (compat_hooks_in_use(L)) U->hooked = true;
+  if (overruns_hooks_in_use(L)) U->hooked = true;
   U->current = R;
   R->ticking = L;
   weft_status status = weft_world_tick(R->world, dt, &resumed);
@@ -154,7 +154,7 @@ static int api_stats(lua_State *L)
   realm *R = world_check_open(L, 1, "world:stats");
   weft_world_stats s;
   weft_world_stats_get(R->world, &s);
-  lua_createtable(L, 0, 17);
+  lua_createtable(L, 0, 18);
   set_count(L, "active", s.active);
   set_count(L, "sleeping", s.sleeping);
   set_count(L, "ready", s.ready);
@@ -169,6 +169,7 @@ static int api_stats(lua_State *L)
   set_count(L, "failed", s.failed);
   set_count(L, "rejected", s.rejected);
   set_count(L, "posts", s.posts);
+  set_count(L, "slow", s.slow);
   set_count(L, "dropped", R->messages.dropped);
   set_count(L, "timers", 0); /* there are none yet */
   return 1;
@@ -190,6 +191,13 @@ static double time_of(const realm *R, int which)
 }
 
 static const char *const time_names[] = {"simTime", "realTime", "tickCount"};
+
+/* Where the store keeps a function that scripts set; 0 for none of that name. */
+static int place_of(const char *name)
+{
+  if (strcmp(name, "onError") == 0) return STORE_ON_ERROR;
+  return strcmp(name, "onSlow") == 0 ? STORE_ON_SLOW : 0;
+}
 
 static realm *by_number(const universe *U, uint32_t number)
 {
@@ -214,8 +222,9 @@ static int world_index(lua_State *L)
       lua_pushinteger(L, (lua_Integer)time_of(R, i));
     return 1;
   }
-  if (strcmp(name, "onError") == 0 && R->world) {
-    lua_pushvalue(R->store, STORE_ON_ERROR);
+  int place = place_of(name);
+  if (place && R->world) {
+    lua_pushvalue(R->store, place);
     lua_xmove(R->store, L, 1);
   }
   return 1;
@@ -264,14 +273,14 @@ static int world_newindex(lua_State *L)
 {
   realm *R = world_check_open(L, 1, "world");
   const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
-  if (strcmp(name, "onError") != 0)
-    return binding_misuse(L, "world.%s cannot be set; onError can", name);
+  int place = place_of(name);
+  if (!place) return binding_misuse(L, "world.%s cannot be set; onError and onSlow can", name);
   if (!lua_isnil(L, 3) && !lua_isfunction(L, 3))
-    return binding_misuse(L, "world.onError: a function or nil expected, got %s",
+    return binding_misuse(L, "world.%s: a function or nil expected, got %s", name,
                           binding_got(L, 3));
   lua_settop(L, 3);
   lua_xmove(L, R->store, 1);
-  lua_replace(R->store, STORE_ON_ERROR);
+  lua_replace(R->store, place);
   return 0;
 }
 

@@ -171,9 +171,8 @@ static weft_status fault_stack_new(void)
   return WEFT_OK;
 }
 
-/* A host may close the library that holds us; the handler must stay. Linked into the program
-   itself there is nothing to hold, and nothing is found. */
-static void fault_stay_loaded(void)
+/* Linked into the program itself there is nothing to hold, and nothing is found. */
+void weft__stay_loaded(void)
 {
   Dl_info self;
   if (dladdr((void *)(uintptr_t)fault_handle, &self) && self.dli_fname) {
@@ -187,7 +186,7 @@ static weft_status fault_install(void)
   for (int i = 0; i < FAULT_KINDS; i++) {
     if (sigaction(fault_signals[i], NULL, &fault_before[i]) != 0) return WEFT_INVALID;
   }
-  fault_stay_loaded();
+  weft__stay_loaded();
   for (int i = 0; i < FAULT_KINDS; i++) {
     struct sigaction mine = {.sa_sigaction = fault_handle, .sa_mask = fault_before[i].sa_mask};
     int kept = fault_before[i].sa_flags & (SA_NODEFER | SA_RESTART);

@@ -29,4 +29,8 @@ typedef bool (*weft__fault_finder)(weft__fault_stack *out);
 */
 weft_status weft__fault_catch(weft__fault_finder finder);
 
+/* A host may close the library that holds us; a signal handler must stay. From here on the code of this
+   library is not unloaded. */
+void weft__stay_loaded(void);
+
 #endif

@@ -14,6 +14,8 @@
 ---@field postsPerTick? integer posts that one tick runs; 128 unless given
 ---@field stackBytes? integer of each native stack, 160 KiB to 1 GiB; 512 KiB, on LuaJIT 2 MiB
 ---@field fixedStep? number seconds over 0; checked, and used by nothing in this version
+---@field slowResumeMs? number `onSlow` is told of a longer resume; 0, as at first, is no limit
+---@field maxResumeMs? number a longer one ends by an error that names its line; 0 is no limit
 
 --- What `world:stats` and `routine.stats` give.
 ---@class weft.Stats
@@ -31,6 +33,7 @@
 ---@field failed integer of those, how many ended with an error
 ---@field rejected integer starts refused for want of capacity
 ---@field posts integer posts that wait to be run
+---@field slow integer resumes over `slowResumeMs` that were seen
 ---@field dropped integer messages whose owner died before they were told
 ---@field timers integer 0: there are no timers in this version
 
@@ -51,6 +54,22 @@
 
 ---@alias weft.Phase "preUpdate"|"update"|"postUpdate"
 
+--- Is told of a resume that took longer than `slowResumeMs`, once, after the routines of the tick:
+--- about how long, and where the routine stood, or where it waits now if that is not known.
+---
+--- With `slowResumeMs` or `maxResumeMs` a thread looks about four times in each limit whether still
+--- the same resume is running; nothing is measured in between, so a resume that is over a limit by
+--- less than a quarter may be missed. The line is that of the first instruction after such a look.
+--- Code that LuaJIT has compiled does not stop for a look: there the line may be missing, and
+--- `maxResumeMs` ends interpreted code only (`jit.off` for what is not trusted). A C function is
+--- never ended in the middle; a `pcall` may catch the end, and then the next look ends it again.
+--- Nothing of this is done for callbacks. The thread sends SIGURG to the world's; a handler that
+--- was there before gets those of others.
+---
+---     world:configure{ slowResumeMs = 50, maxResumeMs = 2000 }
+---     world.onSlow = function(handle, ms, where) print(handle, ms, where) end
+---@alias weft.SlowHandler fun(handle: weft.Routine?, ms: number, where: string?)
+
 ---@alias weft.ErrorHandler fun(handle: weft.Routine?, err: any, traceback: string?)
 
 -- --- Worlds ---------------------------------------------------------------------------------
@@ -62,6 +81,7 @@
 ---@field realTime number seconds of all dt, paused and unscaled time included, read-only
 ---@field tickCount integer ticks so far, read-only
 ---@field onError? weft.ErrorHandler errors that nobody catches; nil, as at first, writes to stderr
+---@field onSlow? weft.SlowHandler slow resumes; nil, as at first, writes to stderr
 ---@field run fun(self: weft.World, options?: weft.RunOptions): integer ticks on; see run.lua
 local World = {}
 
