@@ -171,6 +171,34 @@ for _, vm in ipairs(vms) do
   end
 end
 
+for _, vm in ipairs(vms) do
+  for _, n in ipairs { 1, 10, 1000 } do
+    add {
+      sides = {
+        weft = script(vm, "signals", "weft", "listeners", n),
+        ["loop over a table"] = script(vm, "signals", "plain", "listeners", n),
+      },
+      rows = { { name = "signal fired, a call of " .. thousands(n), vm = vm,
+        peer = "loop over a table" } },
+    }
+  end
+  add {
+    sides = {
+      weft = script(vm, "signals", "weft", "waiters", 1000),
+      ["loop over a table"] = script(vm, "signals", "plain", "waiters", 1000),
+    },
+    rows = { { name = "signal fired, a resume of 1,000", vm = vm, peer = "loop over a table" } },
+  }
+  add {
+    sides = {
+      weft = script(vm, "channels", "weft", 100),
+      ["cqueues.condition"] = needing("cqueues", script(vm, "channels", "cqueues", 100)),
+    },
+    rows = { { name = "value through a channel, 100 pairs", vm = vm,
+      peer = "cqueues.condition" } },
+  }
+end
+
 add {
   free = true,
   sides = { weft = binary("posts"), ["queue by hand"] = binary("posts-bare") },
