@@ -163,7 +163,7 @@ describe("a channel #wait", function()
     for _ = 1, 7 do
       world:start(function()
         local last = {}
-        for value in channel.get, channel do
+        for value in function() return channel:get() end do
           local p = math.floor(value / 1000)
           ordered = ordered and value > (last[p] or 0) and not had[value]
           last[p], had[value] = value, true

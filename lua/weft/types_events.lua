@@ -107,7 +107,7 @@ function Channel:put(value, timeout) end
 --- Takes the first value. After `close` it gives what is left, then `nil, "closed"`. Raises as
 --- `put` does.
 ---
----     for order in orders.get, orders do serve(order) end -- until it is closed
+---     for order in function() return orders:get() end do serve(order) end -- until it is closed
 ---@param timeout? number seconds of sim time
 ---@return any value
 ---@return nil|"timeout"|"closed"|"empty" reason why there is none
