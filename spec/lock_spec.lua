@@ -132,7 +132,7 @@ describe("a mutex #wait", function()
         end
       end)
     end
-    support.settle(20)
+    support.settle(250) -- each has had its turn
     support.collect()
     local before = collectgarbage "count"
     support.settle(200)

@@ -111,8 +111,9 @@ typedef struct messages {
 
 /* Lua values of no world that wait for their takers (parcels.c); 0 is no parcel. */
 typedef struct parcel_cell {
-  uint32_t next;   /* of the parcel, or of the free ones */
-  uint32_t shares; /* of the first: who is going to take the parcel */
+  uint32_t next;        /* of the parcel, or of the free ones */
+  uint32_t shares : 31; /* of the first: who is going to take the parcel */
+  bool is_nil : 1;      /* which a cell may not hold (values.c) */
 } parcel_cell;
 
 typedef struct parcels {

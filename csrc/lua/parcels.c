@@ -9,8 +9,8 @@
 */
 #include "lua/binding.h"
 
-/* Its address keeps the store alive, and stands for nil, which a cell may not hold: see values.c. */
-static const char store_key, nothing;
+/* Its address is where the registry keeps the store alive. */
+static const char store_key;
 
 /* A C function has room for so many without asking. */
 #define FEW_VALUES 8
@@ -80,12 +80,12 @@ void parcels_reserve(lua_State *L, universe *U, uint32_t count)
 static uint32_t put_value(parcels *p, lua_State *L, int index)
 {
   uint32_t cell = p->free;
+  bool is_nil = lua_isnil(L, index);
   p->free = p->cells[cell].next;
+  p->cells[cell] = (parcel_cell){.is_nil = is_nil};
   p->used++;
-  if (lua_isnil(L, index))
-    lua_pushlightuserdata(L, (void *)&nothing);
-  else
-    lua_pushvalue(L, index);
+  if (is_nil) return cell;
+  lua_pushvalue(L, index);
   lua_xmove(L, p->store, 1);
   lua_rawseti(p->store, PARCELS_VALUES, (int)cell);
   return cell;
@@ -97,7 +97,7 @@ uint32_t parcels_put(universe *U, lua_State *L, int first, int count)
   uint32_t chain = 0;
   for (int i = first + count - 1; i >= first; i--) {
     uint32_t cell = put_value(p, L, i);
-    p->cells[cell] = (parcel_cell){.next = chain};
+    p->cells[cell].next = chain;
     chain = cell;
   }
   if (chain) p->cells[chain].shares = 1;
@@ -126,11 +126,11 @@ void parcels_drop(universe *U, uint32_t parcel)
 
 static void push_value(parcels *p, lua_State *L, uint32_t cell)
 {
-  lua_rawgeti(p->store, PARCELS_VALUES, (int)cell);
-  if (lua_touserdata(p->store, -1) == &nothing) {
-    lua_pop(p->store, 1);
-    lua_pushnil(p->store);
+  if (p->cells[cell].is_nil) {
+    lua_pushnil(L);
+    return;
   }
+  lua_rawgeti(p->store, PARCELS_VALUES, (int)cell);
   lua_xmove(p->store, L, 1);
 }
 
