@@ -5,6 +5,7 @@
 
 local support = require "support"
 local routine = require "weft.routine"
+local timer = require "weft.timer"
 
 -- Makes garbage whose finalizer calls `fn`; works on both VMs.
 local function doomed(fn)
@@ -94,6 +95,15 @@ describe("a finalizer that comes while a call is half done", function()
 
   it("may close the world in a post", function()
     closesduring(function(world) world:post(function() end) end)
+  end)
+
+  it("may close the world while a timer is armed or tagged", function()
+    closesduring(function(world)
+      local owner = world:owner()
+      local handle = owner and owner:after(9, sleeper, "a", "b")
+      if handle then timer.tag(handle, "name " .. world:stats().timers) end
+      if owner then owner:every(9, sleeper, { count = 3 }) end
+    end)
   end)
 
   it("may inspect while the coroutine of a routine is just being made", function()

@@ -7,6 +7,7 @@
 local support = require "support"
 local weft = require "weft"
 local routine = require "weft.routine"
+local timer = require "weft.timer"
 
 local nan, inf = 0 / 0, 1 / 0
 local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
@@ -96,6 +97,10 @@ local places = {
     world:tick(1)
   end,
   ["a system"] = function(world, fn) once(world, "update", fn) end,
+  ["a timer"] = function(world, fn)
+    world:owner():after(1, function() fn() end)
+    world:tick(1)
+  end,
   ["a late system"] = function(world, fn) once(world, "postUpdate", fn) end,
   ["onError"] = function(world, fn)
     local before = world.onError
@@ -114,8 +119,8 @@ local places = {
 
 local outside = { "outside" }
 local routines = { "a routine", "a coroutine of a routine", "a comparator of a routine" }
-local callbacks = { "a post", "a message", "a listener", "a system", "a late system", "onError",
-  "onDestroyed" }
+local callbacks = { "a post", "a message", "a listener", "a timer", "a system", "a late system",
+  "onError", "onDestroyed" }
 
 local function joined(...)
   local all = {}
@@ -268,6 +273,8 @@ for _, bad in ipairs(badSeconds) do
       "routine.waitUnscaled: seconds " .. text },
     { routines, "a join with a timeout of " .. what,
       function(w) routine.join(w:start(nothing), value) end, "routine.join: timeout " .. text },
+    { routines, "a tween of " .. what, function() routine.tween(value, nothing) end,
+      "routine.tween: seconds " .. text },
     { outside, "a time scale of " .. what, function(w) w:setTimeScale(value) end,
       not (type(value) == "number" and value > 0 and value < inf) and
       "world:setTimeScale: scale must be finite and >= 0, got "
@@ -283,6 +290,24 @@ add {
     "routine.waitUnscaled: seconds must be a number, got nil" },
 }
 
+for _, bad in ipairs { { 0, "0" }, { -1, "-1" }, { 1.5, "1.5" }, { nan, "nan" }, { inf, "inf" },
+  { "1", "string" } } do
+  add { { routines, "a waitFixed of " .. bad[2], function() routine.waitFixed(bad[1]) end,
+    "routine.waitFixed: n must be a whole number >= 1, got " .. bad[2] } }
+end
+add {
+  { routines, "a waitFixed in a world without fixed steps", function() routine.waitFixed(1) end,
+    "routine.waitFixed: this world has no fixed steps; give it a fixedStep" },
+  { routines, "a tween without a function", function() routine.tween(1) end,
+    "routine.tween: a function expected, got nil" },
+  { routines, "a tween of an unknown easing", function() routine.tween(1, nothing, "fast") end,
+    "routine.tween: unknown easing 'fast'; there are linear, and In, Out and InOut of quad, cubic, "
+    .. "quart, quint, sine, expo, circ, back, elastic and bounce" },
+  { routines, "a tween of an easing that is a table", function() routine.tween(1, nothing, {}) end,
+    "routine.tween: unknown easing table; there are linear, and In, Out and InOut of quad, cubic, "
+    .. "quart, quint, sine, expo, circ, back, elastic and bounce" },
+}
+
 local inRoutineOnly = {
   wait = function() routine.wait(1) end,
   nextTick = function() routine.nextTick() end,
@@ -292,6 +317,8 @@ local inRoutineOnly = {
   any = function(w) routine.any { w:start(nothing) } end,
   all = function(w) routine.all { w:start(nothing) } end,
   every = function() routine.every(1)() end,
+  waitFixed = function() routine.waitFixed() end,
+  tween = function() routine.tween(1, nothing) end,
   defer = function() routine.defer(nothing) end,
   shield = function() routine.shield(nothing) end,
   name = function() routine.name "x" end,
@@ -300,11 +327,12 @@ local inRoutineOnly = {
   isCancelled = function() local _ = routine.isCancelled() end,
 }
 for _, name in ipairs { "wait", "nextTick", "waitUnscaled", "waitUntil", "join", "any", "all",
-  "every", "defer", "shield", "name", "owner", "world", "isCancelled" } do
+  "every", "waitFixed", "tween", "defer", "shield", "name", "owner", "world", "isCancelled" } do
   add { { noRoutine, "routine." .. name, inRoutineOnly[name],
     "routine." .. name .. ": not inside a routine; start one with routine.start" } }
 end
-for _, name in ipairs { "wait", "nextTick", "waitUnscaled", "join", "any", "all", "every" } do
+for _, name in ipairs { "wait", "nextTick", "waitUnscaled", "join", "any", "all", "every",
+  "waitFixed", "tween" } do
   add { { { "a finalizer of a routine" }, "routine." .. name, inRoutineOnly[name],
     "routine." .. name .. ": not allowed in a finalizer (__gc); start a routine there" } }
 end
@@ -449,6 +477,78 @@ add {
     "routine.all: entry 1: a routine handle or a signal expected, got userdata" },
 }
 
+-- Timers.
+for _, bad in ipairs(badSeconds) do
+  local what, value, text = bad[1], bad[2], bad[3]
+  add {
+    { outside, "timer.after of " .. what, function() timer.after(value, nothing) end,
+      "timer.after: seconds " .. text },
+    { outside, "timer.every of " .. what, function() timer.every(value, nothing) end,
+      "timer.every: seconds " .. text },
+    { outside, "owner:after of " .. what, function(w) w:owner():after(value, nothing) end,
+      "owner:after: seconds " .. text },
+    { outside, "a delay of " .. what, function(w)
+      w:owner():every(1, nothing, { delay = value })
+    end, "owner:every: delay " .. text },
+  }
+end
+for _, bad in ipairs { { 0, "0" }, { -1, "-1" }, { 1.5, "1.5" }, { nan, "nan" }, { inf, "inf" },
+  { "3", "string" } } do
+  add { { outside, "a count of a timer of " .. bad[2], function()
+    timer.every(1, nothing, { count = bad[1] })
+  end, "timer.every: count must be a whole number >= 1, got " .. bad[2] } }
+end
+add {
+  { outside, "timer.after of nothing", function() timer.after() end,
+    "timer.after: seconds must be a number, got nil" },
+  { outside, "timer.after without a function", function() timer.after(1) end,
+    "timer.after: a function expected, got nil" },
+  { outside, "timer.every of a table that can be called",
+    function() timer.every(1, setmetatable({}, { __call = print })) end,
+    "timer.every: a function expected, got table" },
+  { outside, "options of a timer that are a number", function() timer.every(1, nothing, 3) end,
+    "timer.every: a table of options expected, got 3" },
+  { outside, "an unknown option of a timer",
+    function() timer.every(1, nothing, { times = 3 }) end,
+    "timer.every: unknown option 'times'; there are count, delay and unscaled" },
+  { outside, "unscaled that is a number", function() timer.every(1, nothing, { unscaled = 1 }) end,
+    "timer.every: unscaled must be true or false, got 1" },
+  { outside, "unscaled of after that is a string",
+    function() timer.after(1, nothing, { unscaled = "yes" }) end,
+    "timer.after: unscaled must be true or false, got string" },
+  { outside, "owner:after of a world", function(w) w:owner().after(w, 1, nothing) end,
+    "owner:after: an owner expected, got userdata" },
+  { outside, "owner:every of nothing", function(w) w:owner().every() end,
+    "owner:every: an owner expected, got nil" },
+  { outside, "owner:after in a closed world", function(_, other)
+    local owner = other:owner()
+    other:close()
+    owner:after(1, nothing)
+  end, "owner:after: world is closed" },
+  { outside, "owner:every in a closed world", function(_, other)
+    local owner = other:owner()
+    other:close()
+    owner:every(1, nothing)
+  end, "owner:every: world is closed" },
+  { outside, "a tag of a number", function(w)
+    timer.tag(w:owner():after(1, nothing), 5)
+  end, "timer.tag: a string or nil expected, got 5" },
+  { outside, "a tag for no timer", function() timer.tag("x", "y") end,
+    "timer.tag: a timer expected, got string" },
+  { outside, "cancelAll of a number", function() timer.cancelAll(5) end,
+    "timer.cancelAll: a tag's name or an owner expected, got 5" },
+  { outside, "pauseAll of nothing", function() timer.pauseAll() end,
+    "timer.pauseAll: a tag's name or an owner expected, got nil" },
+  { outside, "resumeAll of a world", function(w) timer.resumeAll(w) end,
+    "timer.resumeAll: a tag's name or an owner expected, got userdata" },
+}
+for _, name in ipairs { "cancel", "pause", "resume", "remaining", "alive" } do
+  add { { outside, "timer:" .. name .. " of an owner", function(w)
+    local owner = w:owner()
+    owner:after(1, nothing)[name](owner)
+  end, "timer:" .. name .. ": a timer expected, got userdata" } }
+end
+
 -- Configuring.
 add {
   { outside, "configure while a routine sleeps",
@@ -466,6 +566,19 @@ add {
   { outside, "an unknown option", function(w) w:configure { size = 3 } end,
     "world:configure: unknown option 'size'; there are capacity, stackBytes, resumesPerTick, "
     .. "postsPerTick, fixedStep, slowResumeMs and maxResumeMs" },
+    .. "postsPerTick, timers and fixedStep" },
+  { outside, "a number of timers below 0", function(w) w:configure { timers = -1 } end,
+    "world:configure: timers must be a whole number from 0 to 16777216, got -1" },
+  { outside, "too many timers", function(w) w:configure { timers = 2 ^ 24 + 1 } end,
+    "world:configure: timers must be a whole number from 0 to 16777216, got 16777217" },
+  { outside, "a fixedStep of 0", function(w) w:configure { fixedStep = 0 } end,
+    "world:configure: fixedStep must be seconds from 1e-6 to 1e9, got 0" },
+  { outside, "a fixedStep that is too short", function(w) w:configure { fixedStep = 9.9e-7 } end,
+    "world:configure: fixedStep must be seconds from 1e-6 to 1e9, got 9.9e-07" },
+  { outside, "a fixedStep that is too long", function(w) w:configure { fixedStep = 2e9 } end,
+    "world:configure: fixedStep must be seconds from 1e-6 to 1e9, got 2000000000" },
+  { outside, "a fixedStep that is a string", function(w) w:configure { fixedStep = "1" } end,
+    "world:configure: fixedStep must be seconds from 1e-6 to 1e9, got string" },
   { outside, "a capacity of 0", function(w) w:configure { capacity = 0 } end,
     "world:configure: capacity must be a whole number from 1 to 16777216, got 0" },
 }
@@ -576,9 +689,9 @@ add {
 -- Systems, posts, onError.
 add {
   { outside, "a phase that there is not", function(w) w:on("draw", nothing) end,
-    "world:on: phase must be 'preUpdate', 'update' or 'postUpdate', got draw" },
+    "world:on: phase must be 'preUpdate', 'fixedUpdate', 'update' or 'postUpdate', got draw" },
   { outside, "a phase that is a number", function(w) w:on(1, nothing) end,
-    "world:on: phase must be 'preUpdate', 'update' or 'postUpdate', got 1" },
+    "world:on: phase must be 'preUpdate', 'fixedUpdate', 'update' or 'postUpdate', got 1" },
   { outside, "a system that is nil", function(w) w:on("update", nil) end,
     "world:on: a function expected, got nil" },
   { outside, "off of a table", function(w) w:on("update", nothing).off {} end,

@@ -10,6 +10,7 @@ local routines = require "weft.types_routine"
 local owners = require "weft.types_owner"
 local buffers = require "weft.types_buffer"
 local events = require "weft.types_events"
+local timers = require "weft.types_timer"
 
 -- Names of the functions of a table, sorted.
 local function functions(of, without)
@@ -76,6 +77,13 @@ describe("the stubs for editors", function()
     assert.same(functions(core.bufferMethods, ptr), functions(buffers.buffer, ptr))
   end)
 
+  it("name the functions of weft.timer and the methods of timers", function()
+    local timer = require "weft.timer"
+    local handle = support.world():owner():after(1, print)
+    assert.same(functions(timer), functions(timers.timer))
+    assert.same(functions(getmetatable(handle).__index), functions(timers.handle))
+  end)
+
   it("name the functions of weft.routine", function()
     local inLua = { configure = true, stats = true }
     assert.same(functions(routine, inLua), functions(routines.routine))
@@ -92,12 +100,13 @@ describe("the stubs for editors", function()
     local _, err = pcall(support.world, { nothing = 1 })
     local names = fields("lua/weft/types.lua", "weft.WorldOptions")
     assert.equal(7, #names)
+    assert.equal(6, #names)
     for _, name in ipairs(names) do assert.truthy(err:find(name, 1, true), name) end
   end)
 
   it("have an example for each function that scripts call", function()
     for _, file in ipairs { "types", "types_routine", "types_owner", "types_events", "types_buffer",
-      "routine", "run" } do
+      "types_timer", "flow", "routine", "run" } do
       for name, comment in pairs(comments("lua/weft/" .. file .. ".lua")) do
         if not name:find "^core%." or name == "core.world" or name == "core.default" then
           assert.truthy(comment:find "\n%-%-%-     %S", file .. ".lua: " .. name)

@@ -5,6 +5,7 @@
 #include "core/heap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "platform/platform.h"
 #include "platform/system.h"
@@ -56,28 +57,63 @@ static inline void put(heap_view view, size_t index, heap_key key)
   *(uint32_t *)(view.positions + ((uint64_t)key & view.mask) * view.stride) = (uint32_t)index;
 }
 
+/* Children of i are 4i+1 to 4i+4: with entry 1 at the start of a line they never straddle one. Three
+   entries before it and a line for the alignment are the price. */
+static weft_status new_entries(uint32_t capacity, void **block, weft__heap_entry **entries)
+{
+  size_t bytes = ((size_t)capacity + ARITY) * sizeof(weft__heap_entry) + LINE;
+  *block = weft__alloc(bytes);
+  if (!*block) return WEFT_NOMEM;
+  uintptr_t base = ((uintptr_t)*block + LINE - 1) & ~(uintptr_t)(LINE - 1);
+  *entries = (weft__heap_entry *)base + (ARITY - 1);
+  return WEFT_OK;
+}
+
+static weft__heap empty_heap(uint32_t slot_bits, size_t stride)
+{
+  return (weft__heap){
+      .slot_bits = slot_bits,
+      .slot_mask = (UINT64_C(1) << slot_bits) - 1,
+      .sequence_end = UINT64_C(1) << (64 - slot_bits),
+      .stride = stride,
+  };
+}
+
 weft_status weft__heap_init(weft__heap *heap, uint32_t capacity, void *positions, size_t stride)
 {
   WEFT_ASSERT(capacity > 0 && capacity <= UINT32_C(1) << 24);
-  /* Children of i are 4i+1 to 4i+4: with entry 1 at the start of a line they never straddle
-     one. Three entries before it and a line for the alignment are the price. */
-  size_t bytes = ((size_t)capacity + ARITY) * sizeof(weft__heap_entry) + LINE;
-  void *block = weft__alloc(bytes);
-  if (!block) return WEFT_NOMEM;
-  uintptr_t base = ((uintptr_t)block + LINE - 1) & ~(uintptr_t)(LINE - 1);
   uint32_t bits = 1;
   while (UINT64_C(1) << bits < capacity) bits++;
-  *heap = (weft__heap){
-      .entries = (weft__heap_entry *)base + (ARITY - 1),
-      .capacity = capacity,
-      .slot_bits = bits,
-      .slot_mask = (UINT64_C(1) << bits) - 1,
-      .sequence_end = UINT64_C(1) << (64 - bits),
-      .positions = positions,
-      .stride = stride,
-      .block = block,
-  };
+  *heap = empty_heap(bits, stride);
+  heap->capacity = capacity;
+  heap->positions = positions;
+  return new_entries(capacity, &heap->block, &heap->entries);
+}
+
+void weft__heap_init_growing(weft__heap *heap, size_t stride)
+{
+  *heap = empty_heap(24, stride);
+}
+
+weft_status weft__heap_grow(weft__heap *heap, uint32_t capacity)
+{
+  void *block;
+  weft__heap_entry *entries;
+  WEFT_ASSERT(capacity <= UINT32_C(1) << heap->slot_bits);
+  if (capacity <= heap->capacity) return WEFT_OK;
+  weft_status status = new_entries(capacity, &block, &entries);
+  if (status) return status;
+  if (heap->count > 0) memcpy(entries, heap->entries, heap->count * sizeof *entries);
+  weft__free(heap->block);
+  heap->block = block;
+  heap->entries = entries;
+  heap->capacity = capacity;
   return WEFT_OK;
+}
+
+void weft__heap_move(weft__heap *heap, void *positions)
+{
+  heap->positions = positions;
 }
 
 void weft__heap_fini(weft__heap *heap)
@@ -178,6 +214,11 @@ void weft__heap_add(weft__heap *heap, uint32_t slot, int64_t deadline)
 uint64_t weft__heap_new_tie(weft__heap *heap, uint32_t slot)
 {
   return new_tie(heap, slot);
+}
+
+uint64_t weft__heap_next_tie(const weft__heap *heap)
+{
+  return heap->sequence << heap->slot_bits;
 }
 
 void weft__heap_add_tied(weft__heap *heap, int64_t deadline, uint64_t tie)

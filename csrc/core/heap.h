@@ -44,6 +44,14 @@ weft_status weft__heap_init(weft__heap *heap, uint32_t capacity, void *positions
                             size_t stride);
 void weft__heap_fini(weft__heap *heap);
 
+/* A heap that holds nothing yet and has room for nothing; it may be grown to 2^24 slots. */
+void weft__heap_init_growing(weft__heap *heap, size_t stride);
+/* Room for slots up to `capacity` - 1, if it has less. The positions stay where they are until they
+   are moved. WEFT_NOMEM, and the heap is as it was. */
+weft_status weft__heap_grow(weft__heap *heap, uint32_t capacity);
+/* The caller keeps the positions elsewhere from now on, with the same values. */
+void weft__heap_move(weft__heap *heap, void *positions);
+
 /* Adds a slot that is in no heap; `deadline` >= 0. */
 void weft__heap_add(weft__heap *heap, uint32_t slot, int64_t deadline);
 
@@ -54,6 +62,8 @@ void weft__heap_remove(weft__heap *heap, uint32_t slot);
    be, and adding the slot of such a place. */
 uint64_t weft__heap_tie(const weft__heap *heap, uint32_t slot);
 uint64_t weft__heap_new_tie(weft__heap *heap, uint32_t slot);
+/* The ties that are given out from now on are not below this. */
+uint64_t weft__heap_next_tie(const weft__heap *heap);
 void weft__heap_add_tied(weft__heap *heap, int64_t deadline, uint64_t tie);
 
 /* Takes out the slot that comes first among those with a deadline of at most `now`; false if there

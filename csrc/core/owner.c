@@ -77,6 +77,8 @@ static weft_status grow(weft__owners *owners)
     slots[NONE] = (weft__owner){.used = true,
                                 .first = WEFT_NO_MEMBER,
                                 .last = WEFT_NO_MEMBER,
+                                .first_timer = WEFT_NO_MEMBER,
+                                .last_timer = WEFT_NO_MEMBER,
                                 .scale = 1,
                                 .clock = {.scale = 1}};
     owners->count = 1;
@@ -161,6 +163,8 @@ weft_status weft__owner_make(weft__owners *owners, uint32_t parent, int64_t sim,
       .generation = owners->slots[slot].generation + 1,
       .first = WEFT_NO_MEMBER,
       .last = WEFT_NO_MEMBER,
+      .first_timer = WEFT_NO_MEMBER,
+      .last_timer = WEFT_NO_MEMBER,
       .disabled_by = above->disabled_by,
       .used = true,
       .scaled = above->scaled,

@@ -3,8 +3,8 @@
 ** owner.h - the tree of owners: who is whose child, who is disabled or destroyed, and the clock of
 ** each. Owners are slots with a generation, as tasks are; a handle never confuses two of them.
 **
-** A leaf: it knows slots of tasks as numbers, and neither what a task is nor who tells it the
-** time. Making an owner may allocate; nothing else does. Not thread safe.
+** A leaf: it knows slots of tasks and timers as numbers, and neither what they are nor who tells it
+** the time. Making an owner may allocate; nothing else does. Not thread safe.
 */
 #ifndef WEFT_OWNER_H
 #define WEFT_OWNER_H
@@ -14,7 +14,7 @@
 /* Slot 0 is the root, which owns all owners that have no other parent and which no handle means. */
 #define WEFT_OWNER_ROOT 0
 
-/* The end of a list of tasks. */
+/* The end of a list of tasks, or of timers. */
 #define WEFT_NO_MEMBER UINT32_MAX
 
 /* A clock that runs `scale` times as fast as sim time. The times are those of its last change of
@@ -31,6 +31,7 @@ typedef struct weft__owner {
   uint32_t first_child, last_child; /* WEFT_OWNER_ROOT for none, here and below */
   uint32_t next, prev;              /* siblings; `next` also among ended or free ones */
   uint32_t first, last;             /* its tasks, in the order in which they were started */
+  uint32_t first_timer, last_timer; /* its timers, in the order in which they were made */
   uint32_t disabled_by;             /* how many of it and those above it were disabled */
   bool used;
   bool disabled; /* it was, itself */

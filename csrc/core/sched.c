@@ -44,6 +44,8 @@ weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uin
       .cancel_last = WEFT_NO_SLOT,
       .members = members,
   };
+  weft__heap_init_growing(&sched->step_heap, stride);
+  weft__heap_move(&sched->step_heap, tasks + offsetof(weft__task, position));
   weft__owners_init(&sched->owners, tag);
   sched->several = weft__calloc(capacity, sizeof *sched->several);
   char *positions = tasks + offsetof(weft__task, position);
@@ -58,8 +60,14 @@ weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uin
   return WEFT_OK;
 }
 
+weft_status weft__sched_reserve_steps(weft__sched *sched)
+{
+  return weft__heap_grow(&sched->step_heap, sched->capacity);
+}
+
 void weft__sched_fini(weft__sched *sched)
 {
+  weft__heap_fini(&sched->step_heap);
   weft__heap_fini(&sched->real_heap);
   weft__heap_fini(&sched->sim_heap);
   weft__ring_fini(&sched->urgent);
@@ -155,6 +163,9 @@ static bool take_out(weft__sched *sched, weft__task *task)
   case WEFT_PLACE_REAL:
     weft__heap_remove(&sched->real_heap, slot);
     break;
+  case WEFT_PLACE_STEPS:
+    weft__heap_remove(&sched->step_heap, slot);
+    break;
   default:
     break;
   }
@@ -222,6 +233,8 @@ weft_waiting weft__sched_waiting(const weft__task *task)
     return WEFT_WAITING_TIME;
   case WEFT_PLACE_REAL:
     return WEFT_WAITING_REAL_TIME;
+  case WEFT_PLACE_STEPS:
+    return WEFT_WAITING_STEPS;
   case WEFT_PLACE_CANCEL:
     return WEFT_WAITING_CANCEL;
   case WEFT_PLACE_NONE:
@@ -287,6 +300,19 @@ static void wake_due(weft__sched *sched, weft__heap *heap, int64_t now, weft__ri
   give_back(sched, lost.first);
 }
 
+/* Those whose fixed steps are over. */
+static WEFT_NOINLINE void wake_stepped(weft__sched *sched)
+{
+  uint32_t slot;
+  while (weft__heap_pop_due(&sched->step_heap, (int64_t)sched->steps, &slot)) {
+    weft__task *task = weft__sched_at(sched, slot);
+    weft__ring_push(&sched->ready, slot);
+    task->wake = WEFT_OK;
+    task->state = WEFT_STATE_QUEUED;
+    task->place = WEFT_PLACE_READY;
+  }
+}
+
 void weft__sched_begin_pass(weft__sched *sched)
 {
   sched->cancel_pass_left = sched->cancel_count;
@@ -295,6 +321,7 @@ void weft__sched_begin_pass(weft__sched *sched)
   if (sched->paused) {
     sched->ready.pass_end = sched->ready.head;
   } else {
+    if (sched->step_heap.count > 0) wake_stepped(sched);
     wake_due(sched, &sched->sim_heap, sched->sim.now, &sched->ready, WEFT_PLACE_READY);
     weft__ring_begin_pass(&sched->ready);
   }

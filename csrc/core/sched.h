@@ -30,6 +30,7 @@ typedef enum weft__place {
   WEFT_PLACE_REAL,   /* the heap of real deadlines */
   WEFT_PLACE_CANCEL, /* the lane of those told to stop */
   WEFT_PLACE_FROZEN, /* the list of an owner whose clock stands still */
+  WEFT_PLACE_STEPS,  /* the heap of fixed steps */
 } weft__place;
 
 /* Whether an owner has the task. Most have none, and touch no memory for it. */
@@ -53,8 +54,9 @@ typedef struct weft__task {
   uint8_t raises;    /* cancels delivered so far */
   int8_t wake;       /* weft_status: how the last wait ended */
   bool unstarted;    /* never resumed */
-  uint8_t owned : 7; /* weft__owned */
+  uint8_t owned : 6; /* weft__owned */
   bool on_real_time : 1; /* the clock of `since` */
+  bool on_steps : 1;     /* it counts fixed steps instead */
   bool alive : 1;
   bool cancel : 1;     /* asked to stop */
   uint8_t shields : 6; /* > 0: a cancel is held back */
@@ -100,8 +102,10 @@ struct weft__sched {
   uint32_t budget; /* resumes a pass, UINT32_MAX without limit */
   uint32_t budget_left;
   weft__clock sim, real;
+  uint64_t steps; /* fixed ones, so far */
   weft__ring ready, urgent;
   weft__heap sim_heap, real_heap;
+  weft__heap step_heap;   /* deadlines in fixed steps; without room if the world has none */
   weft__several *several; /* by slot; memory that nobody touches until it is used */
   uint64_t ring_searches; /* so far: marks of earlier ones mean nothing */
   uint32_t cancel_first, cancel_last, cancel_count;
@@ -115,6 +119,8 @@ struct weft__sched {
 /* Reserves `capacity` (1 to 2^24) slots of `stride` bytes (a multiple of 8). WEFT_NOMEM. */
 weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uint32_t capacity,
                              size_t stride, uint32_t budget, uint8_t tag);
+/* Room for waits for fixed steps. WEFT_NOMEM. */
+weft_status weft__sched_reserve_steps(weft__sched *sched);
 void weft__sched_fini(weft__sched *sched);
 bool weft__sched_valid(const weft__sched *sched);
 
@@ -175,6 +181,8 @@ bool weft__sched_cancel(weft__sched *sched, weft__task *task);
 */
 weft_status weft__sched_arm_next(weft__sched *sched, weft__task *task);
 weft_status weft__sched_arm_sleep(weft__sched *sched, weft__task *task, int64_t ns, bool real);
+/* Until so many fixed steps are over. WEFT_NOSTEPS. */
+weft_status weft__sched_arm_steps(weft__sched *sched, weft__task *task, int64_t count);
 /* `timeout` < 0 for none. */
 weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__task *target,
                                  int64_t timeout);
@@ -190,7 +198,7 @@ weft_status weft__sched_arm_event(weft__sched *sched, weft__task *task, weft_eve
 void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task);
 /* Undoes an arm, the task runs on. */
 void weft__sched_disarm(weft__sched *sched, weft__task *task);
-/* Nanoseconds since the last wait of the task was armed. */
+/* Nanoseconds since the last wait of the task was armed; fixed steps if it was for those. */
 int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task);
 /* Nanoseconds until its deadline; -1 without one. */
 int64_t weft__sched_wakes_in(const weft__sched *sched, const weft__task *task);

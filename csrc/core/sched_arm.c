@@ -55,6 +55,20 @@ weft_status weft__sched_arm_sleep(weft__sched *sched, weft__task *task, int64_t 
   return WEFT_OK;
 }
 
+weft_status weft__sched_arm_steps(weft__sched *sched, weft__task *task, int64_t count)
+{
+  if (sched->step_heap.capacity == 0) return WEFT_NOSTEPS;
+  weft_status status = admit(sched, task);
+  if (WEFT_UNLIKELY(status != WEFT_OK)) return status == WEFT_PARKED ? WEFT_OK : status;
+  weft__begin_wait(sched, task, false);
+  task->on_steps = true;
+  task->since = (int64_t)sched->steps;
+  task->place = WEFT_PLACE_STEPS;
+  weft__heap_add(&sched->step_heap, weft__sched_slot(sched, task),
+                 deadline_after(task->since, count));
+  return WEFT_OK;
+}
+
 static void limit_time(weft__sched *sched, weft__task *task, int64_t timeout)
 {
   if (timeout >= 0) add_deadline(sched, task, timeout);
@@ -110,6 +124,7 @@ void weft__sched_disarm(weft__sched *sched, weft__task *task)
 
 int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task)
 {
+  if (WEFT_UNLIKELY(task->on_steps)) return (int64_t)sched->steps - task->since;
   return (task->on_real_time ? sched->real.now : weft__sched_now(sched, task)) - task->since;
 }
 

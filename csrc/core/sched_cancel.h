@@ -22,6 +22,7 @@ static inline void weft__begin_wait(weft__sched *sched, weft__task *task, bool r
 {
   task->since = real ? sched->real.now : weft__sched_now(sched, task);
   task->on_real_time = real;
+  task->on_steps = false;
   task->state = WEFT_STATE_SLEEPING;
   task->wake = WEFT_OK;
 }

@@ -85,11 +85,11 @@ bool weft__sched_valid(const weft__sched *sched)
                   task->place != WEFT_PLACE_FROZEN;
   }
   if (active != sched->active) return false;
-  if (registered !=
-      sched->ready.live + sched->urgent.live + sched->sim_heap.count + sched->real_heap.count)
+  if (registered != sched->ready.live + sched->urgent.live + sched->sim_heap.count +
+                        sched->real_heap.count + sched->step_heap.count)
     return false;
   if (!weft__owners_valid(&sched->owners) || !members_valid(sched)) return false;
   return cancel_lane_valid(sched) && weft__heap_valid(&sched->sim_heap) &&
-         weft__heap_valid(&sched->real_heap) && weft__ring_valid(&sched->ready) &&
-         weft__ring_valid(&sched->urgent);
+         weft__heap_valid(&sched->real_heap) && weft__heap_valid(&sched->step_heap) &&
+         weft__ring_valid(&sched->ready) && weft__ring_valid(&sched->urgent);
 }

@@ -17,6 +17,7 @@
 #define MIN_STACK_BYTES ((size_t)16 << 10)
 #define MAX_STACK_BYTES ((size_t)1 << 30)
 #define MAX_CAPACITY (UINT32_C(1) << 24)
+#define MAX_TIMERS (UINT32_C(1) << 24)
 #define MAX_RECORD_BYTES 4096
 
 /* A pass needs a runner, and a spare for when the runner is pinned. */
@@ -56,7 +57,8 @@ static weft_status complete_config(const weft_world_config *given, weft_world_co
   if (config->stack_bytes == 0) config->stack_bytes = DEFAULT_STACK_BYTES;
   if (config->capacity > MAX_CAPACITY || config->record_bytes > MAX_RECORD_BYTES ||
       config->stack_bytes < MIN_STACK_BYTES || config->stack_bytes > MAX_STACK_BYTES ||
-      config->slow_resume_ns < 0 || config->max_resume_ns < 0)
+      config->slow_resume_ns < 0 || config->max_resume_ns < 0 || config->timers > MAX_TIMERS ||
+      !weft__fixed_step_fits(config->fixed_step))
     return WEFT_INVALID;
   return WEFT_OK;
 }
@@ -102,6 +104,8 @@ static weft_status build(weft_world *world, const weft_world_config *config, eng
   weft_status status = weft__sched_init(&out->sched, &weft__routine_ops, config->capacity,
                                         stride, config->resumes_per_tick, tag);
   if (status) goto give_back_tag;
+  if (config->fixed_step > 0 && (status = weft__sched_reserve_steps(&out->sched)))
+    goto fini_sched;
   status = weft_fiber_pool_new(config->stack_bytes, stacks_for(config->capacity), &out->pool);
   if (status) goto fini_sched;
   status = weft_fiber_start(out->pool, weft__runner, world, &out->runner);
@@ -117,6 +121,13 @@ fini_sched:
 give_back_tag:
   give_tag(tag);
   return status;
+}
+
+static void free_engine(engine *made)
+{
+  weft_fiber_pool_delete(made->pool);
+  give_tag(made->sched.tag);
+  weft__sched_fini(&made->sched);
 }
 
 static void install(weft_world *world, const engine *made, const weft_world_config *config)
@@ -153,10 +164,17 @@ weft_status weft_world_new(const weft_world_config *given, weft_world **out)
   world->thread = weft__thread_id();
   if ((status = weft__poster_new(&world->poster))) goto free_world;
   if ((status = build(world, &config, &made))) goto close_poster;
+  weft__timers_init(&world->timers, &world->sched.owners, &world->sched.sim, &world->sched.real,
+                    made.sched.tag);
+  world->timers.ended = weft__timer_ended;
+  if ((status = weft__timers_reserve(&world->timers, config.timers))) goto free_engine;
   install(world, &made, &config);
   *out = world;
   return WEFT_OK;
 
+free_engine:
+  weft__timers_fini(&world->timers);
+  free_engine(&made);
 close_poster:
   weft__poster_close(world->poster);
 free_world:
@@ -173,7 +191,10 @@ weft_status weft_world_configure(weft_world *world, const weft_world_config *giv
   if (world->sched.active > 0) return WEFT_ALIVE;
   weft_status status = complete_config(given, &config);
   if (status) return status;
+  if ((status = weft__timers_reserve(&world->timers, config.timers))) return status;
   if ((status = build(world, &config, &made))) return status;
+  if (config.fixed_step != world->config.fixed_step) world->step_ns = 0;
+  made.sched.steps = world->sched.steps;
   made.sched.sim = world->sched.sim;
   made.sched.real = world->sched.real;
   made.sched.counts = world->sched.counts;
@@ -194,13 +215,14 @@ weft_status weft_world_delete(weft_world *world)
   tear_down(world, owners_tag);
   give_tag(owners_tag);
   weft__fds_fini(&world->fds);
+  weft__timers_fini(&world->timers);
   weft__free(world);
   return WEFT_OK;
 }
 
 /* --- The tick ------------------------------------------------------------------------------ */
 
-static void run_phase(weft_world *world, weft_phase phase, double dt)
+void weft__run_phase(weft_world *world, weft_phase phase, double dt)
 {
   if (world->config.hooks.phase) world->config.hooks.phase(world->config.hooks.host, phase, dt);
 }
@@ -251,19 +273,23 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
   if (!sched->paused) weft__clock_advance(&sched->sim, scaled);
   weft__clock_advance(&sched->real, dt);
   world->tick_count++;
+  weft__timers_begin_tick(&world->timers);
   weft__run_posts(world);
   weft__run_fds(world);
   if (world->config.hooks.messages) world->config.hooks.messages(world->config.hooks.host);
-  run_phase(world, WEFT_PRE_UPDATE, dt);
-  run_phase(world, WEFT_UPDATE, dt);
+  weft__run_timers(world);
+  weft__run_phase(world, WEFT_PRE_UPDATE, dt);
+  weft__run_fixed_steps(world, scaled);
+  weft__run_phase(world, WEFT_UPDATE, dt);
   weft__sched_begin_pass(sched);
   weft__begin_look_ahead(world);
   if (!pass_is_empty(sched)) run_pass(world);
-  run_phase(world, WEFT_POST_UPDATE, dt);
+  weft__run_phase(world, WEFT_POST_UPDATE, dt);
   trim_stacks(world);
   weft__set_ticking(NULL);
   world->in_tick = false;
   WEFT_WALK(weft__sched_valid(sched));
+  WEFT_WALK(weft__timers_valid(&world->timers));
   if (resumed) *resumed = sched->counts.resumed - before;
   return WEFT_OK;
 }
@@ -276,12 +302,14 @@ weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left)
   world->in_tick = true;
   weft__set_ticking(world);
   if (world->watch) weft__watch_stir(world->watch);
+  weft__timers_cancel_all(&world->timers);
   for (uint32_t pass = 1; pass <= passes && sched->active > 0; pass++) {
     sched->force = pass == passes;
     for (uint32_t slot = 0; slot < sched->fresh; slot++)
       weft__sched_cancel(sched, weft__sched_at(sched, slot));
     weft__sched_begin_drain(sched);
     if (!pass_is_empty(sched)) run_pass(world);
+    weft__timers_cancel_all(&world->timers); /* those that cleanups have armed */
   }
   sched->force = false;
   weft__set_ticking(NULL);
@@ -376,6 +404,9 @@ void weft_world_stats_get(const weft_world *world, weft_world_stats *out)
       .rejected = sched->counts.rejected,
       .posts = posts[0] + posts[1],
       .slow = world->slow_total,
+      .timers = world->timers.alive,
+      .fixed_steps = sched->steps,
+      .dropped_steps = world->dropped_steps,
   };
   for (uint32_t slot = 0; slot < sched->fresh; slot++) {
     const weft__task *task = weft__sched_at(sched, slot);

@@ -9,6 +9,7 @@
 #include "core/fiber.h"
 #include "core/posts.h"
 #include "core/sched.h"
+#include "core/timers.h"
 #include "core/watch.h"
 #include "core/world_fd.h"
 
@@ -36,6 +37,7 @@ struct weft_world {
   weft__sched sched;
   weft_poster *poster; /* what other threads reach it by */
   weft__fds fds;
+  weft__timers timers;
   weft_fiber_pool *pool;
   weft_fiber *runner;  /* runs the passes; whoever waits on its stack keeps it */
   weft_fiber *spare;   /* the next runner, made before the runner may be left; or NULL */
@@ -43,6 +45,8 @@ struct weft_world {
   bool pass_done;
   uint32_t pinned;
   double time_scale;
+  double step_ns; /* of sim time that no fixed step has used up; may be a little less than 0 */
+  uint64_t dropped_steps;
   bool paused; /* from the next tick on */
   bool in_tick;
   uint64_t tick_count;
@@ -78,6 +82,20 @@ void weft__runner(void *world);
 
 /* Prefetches for the first resumes of a pass, which have nobody before them to do it. */
 void weft__begin_look_ahead(weft_world *world);
+
+/* The systems of one phase. */
+void weft__run_phase(weft_world *world, weft_phase phase, double dt);
+
+/* Whether a length of fixed steps, 0 for none, is in range; and the steps that are over after so many
+   seconds more of sim time. */
+bool weft__fixed_step_fits(double seconds);
+void weft__run_fixed_steps(weft_world *world, double seconds);
+
+/* Stage 4. */
+void weft__run_timers(weft_world *world);
+
+/* As `ended` of its timers: passed on to the host. */
+void weft__timer_ended(weft__timers *timers, weft_timer timer, weft_timer_fn fn, void *arg);
 
 /* Tells the host of the owners of which nothing is left. */
 void weft__tell_ended_owners(weft_world *world);

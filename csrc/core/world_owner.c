@@ -50,10 +50,17 @@ bool weft_owner_alive(const weft_world *world, weft_owner owner)
   return alive(world, weft__owner_find(&world->sched.owners, owner)) != NULL;
 }
 
+/* Of those that take no more. The host, told of routines, may have ended owners meanwhile. */
+static void cancel_timers_below(weft_world *world, uint32_t slot)
+{
+  weft__timers_of_owner(&world->timers, slot, weft__timer_end);
+}
+
 bool weft_owner_disable(weft_world *world, weft_owner owner)
 {
   uint32_t slot = find(world, owner);
   if (slot == WEFT_OWNER_ROOT || !weft__sched_disable(&world->sched, slot)) return false;
+  cancel_timers_below(world, slot);
   weft__tell_ended_owners(world);
   return true;
 }
@@ -68,6 +75,7 @@ bool weft_owner_destroy(weft_world *world, weft_owner owner)
 {
   uint32_t slot = find(world, owner);
   if (slot == WEFT_OWNER_ROOT || !weft__sched_destroy(&world->sched, slot)) return false;
+  cancel_timers_below(world, slot);
   weft__tell_ended_owners(world);
   return true;
 }
@@ -87,6 +95,7 @@ void weft_owner_destroy_all(weft_world *world)
   if (world->thread != weft__thread_id()) return;
   while ((slot = first_alive(&world->sched.owners)) != WEFT_OWNER_ROOT) {
     weft__sched_destroy(&world->sched, slot);
+    cancel_timers_below(world, slot);
     weft__tell_ended_owners(world);
   }
 }
@@ -98,6 +107,7 @@ weft_status weft_owner_set_time_scale(weft_world *world, weft_owner owner, doubl
   uint32_t slot = find(world, owner);
   if (!alive(world, slot)) return WEFT_DESTROYED;
   weft__sched_scale(&world->sched, slot, scale);
+  weft__timers_rescale(&world->timers, slot);
   return WEFT_OK;
 }
 

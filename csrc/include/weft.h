@@ -16,7 +16,8 @@
 ** stack overflow message (see `weft_catch_overflow`), which a host can turn off.
 **
 ** Time: whole nanoseconds (`int64_t`) everywhere but in `weft_world_tick`, whose `dt` is a
-** double of seconds as engines have it. Deadlines within 1 us of the clock count as due.
+** double of seconds as engines have it, and in `fixed_step`, which is measured against it. Deadlines
+** within 1 us of the clock count as due.
 */
 #ifndef WEFT_H
 #define WEFT_H
@@ -60,6 +61,7 @@ extern "C" {
   X(WEFT_FAILED, -17, "the body failed")                                                       \
   X(WEFT_DESTROYED, -18, "the owner is destroyed")                                             \
   X(WEFT_DISABLED, -19, "the owner, or one above it, is disabled")                             \
+  X(WEFT_NOSTEPS, -20, "the world has no fixed steps: configure it with a fixed_step")         \
   X(WEFT_PENDING, -30, "it has not ended yet")                                                 \
   X(WEFT_NOFIBERS, -31,                                                                        \
     "as many jobs are suspended as the pool has fibers: configure it with more")               \
@@ -145,10 +147,14 @@ void weft_leave_signals(void);
 /* --- Worlds -------------------------------------------------------------------------------- */
 
 typedef enum weft_phase {
-  WEFT_PRE_UPDATE,  /* stage 5 */
-  WEFT_UPDATE,      /* stage 5, after preUpdate */
-  WEFT_POST_UPDATE, /* stage 7 */
+  WEFT_PRE_UPDATE,   /* stage 5 */
+  WEFT_FIXED_UPDATE, /* stage 5, after preUpdate, once for each fixed step that is over */
+  WEFT_UPDATE,       /* stage 5, after that */
+  WEFT_POST_UPDATE,  /* stage 7 */
 } weft_phase;
+
+/* Fixed steps that a tick runs at most; those beyond it are dropped, and counted. */
+#define WEFT_MAX_FIXED_STEPS 8
 
 typedef enum weft_priority { WEFT_HIGH, WEFT_NORMAL } weft_priority;
 
@@ -174,11 +180,16 @@ typedef enum weft_waiting {
   WEFT_WAITING_ROUTINE, /* the end of another; or several, events among them */
   WEFT_WAITING_EVENT,
   WEFT_WAITING_CANCEL, /* to be told that it was cancelled */
+  WEFT_WAITING_STEPS,  /* fixed steps */
 } weft_waiting;
 
 /* How many swallowed cancels a routine gets before `weft_arm_*` and `weft_wait` answer
    WEFT_FORCED. */
 #define WEFT_MAX_SWALLOWED 8
+
+/* What a timer calls. `intervals`: how many are over since the last call, 1 or more. Runs outside any
+   routine: it may do all but wait and tick. */
+typedef void (*weft_timer_fn)(void *arg, weft_timer timer, int64_t intervals);
 
 /*
 ** What a host plugs into a world; every function may be NULL. They are called on the world's
@@ -189,7 +200,8 @@ typedef struct weft_world_hooks {
   void *host; /* passed to each hook */
   /* Stage 3: deliver what was sent before. Runs on the stack that ticks. */
   void (*messages)(void *host);
-  /* The systems of one phase; `dt` is the raw dt of the tick. Runs on the stack that ticks. */
+  /* The systems of one phase; `dt` is the raw dt of the tick, in WEFT_FIXED_UPDATE the fixed step.
+     Runs on the stack that ticks. */
   void (*phase)(void *host, weft_phase phase, double dt);
   /* A routine was cancelled before it was ever entered: release what its argument owns. */
   void (*dropped)(void *host, weft_routine *routine);
@@ -199,6 +211,12 @@ typedef struct weft_world_hooks {
   /* An owner was destroyed and nothing that it owned is left. Its handle means nothing any more;
      `data` is what `weft_owner_set_data` left there. Children come before their parents. */
   void (*owner_ended)(void *host, weft_owner owner, void *data);
+  /* The calls of stage 4, for a host whose timers are all of one kind; see `weft_timer_next`. NULL for
+     the library's own loop. Runs on the stack that ticks. */
+  void (*timers)(void *host, weft_world *world);
+  /* A timer is over: it was cancelled, alone or with its owner, or the library's own loop has made its
+     last call. Releases what its argument owns; must not call back into the world. */
+  void (*timer_ended)(void *host, weft_timer timer, weft_timer_fn fn, void *arg);
   /* Three routines that come up soon, the last one soonest: prefetch what their bodies touch, in
      three steps, each of which follows a pointer that the step before brought into the cache. */
   void (*prefetch)(void *host, weft_routine *far, weft_routine *middle, weft_routine *near);
@@ -222,6 +240,8 @@ typedef struct weft_world_config {
   uint32_t resumes_per_tick; /* 0 means no limit */
   uint32_t posts_per_tick;   /* 0 means 128 */
   size_t stack_bytes;        /* 16 KiB to 1 GiB; 0 means 64 KiB */
+  uint32_t timers;   /* to reserve, at most 2^24; more are made room for as they are armed */
+  double fixed_step; /* seconds, 1e-6 to 1e9; 0 for none */
   size_t
       record_bytes; /* the host's own bytes in each routine's slot, zeroed at start; at most 4096 */
   /*
@@ -244,15 +264,19 @@ typedef struct weft_world_stats {
   size_t stack_bytes;
   uint64_t resumed; /* resumes since the world was made */
   uint64_t started, completed, cancelled, failed, rejected;
-  uint32_t posts; /* waiting to be run */
-  uint64_t slow;  /* resumes over `slow_resume_ns` that were seen */
+  uint32_t posts;         /* waiting to be run */
+  uint64_t slow;          /* resumes over `slow_resume_ns` that were seen */
+  uint32_t timers;        /* alive, paused ones too */
+  uint64_t fixed_steps;   /* run since the world was made */
+  uint64_t dropped_steps; /* not run: a tick was over more than WEFT_MAX_FIXED_STEPS of them */
 } weft_world_stats;
 
 /* Makes a world; NULL config means all defaults. Memory for `capacity` routines is reserved here
-   and in `weft_world_configure`, nowhere later. WEFT_INVALID, WEFT_NOMEM, WEFT_NOSTACK. */
+   and in `weft_world_configure`, nowhere later; for `timers` timers too, and for more when more are
+   alive than ever before. WEFT_INVALID, WEFT_NOMEM, WEFT_NOSTACK. */
 weft_status weft_world_new(const weft_world_config *config, weft_world **out);
 
-/* Replaces the configuration, clocks and counters kept. WEFT_ALIVE while a routine lives,
+/* Replaces the configuration; clocks, counters, owners and timers are kept. WEFT_ALIVE while a routine lives,
    WEFT_BUSY inside a tick; on any failure the world is as it was. */
 weft_status weft_world_configure(weft_world *world, const weft_world_config *config);
 
@@ -263,14 +287,14 @@ weft_status weft_world_delete(weft_world *world);
 
 /*
 ** One simulation tick of `dt` seconds, 0 to 9e9. The order of its stages is API: time, posts,
-** messages, timers, systems (preUpdate, update), routines, systems (postUpdate). Writes how many
+** messages, timers, systems (preUpdate, fixedUpdate, update), routines, systems (postUpdate). Writes how many
 ** routines were resumed. WEFT_INVALID for a dt that is out of range, not finite, or would run
 ** over the clock; WEFT_BUSY inside a tick of any world on this thread; WEFT_THREAD.
 */
 weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed);
 
 /*
-** Cancels every routine and runs retirement passes, at most `passes` (8 is what scripts get), until
+** Cancels every timer and every routine and runs retirement passes, at most `passes` (8 is what scripts get), until
 ** none is left; no time passes. In the last pass a wait answers WEFT_FORCED. Writes how many
 ** routines are still alive. WEFT_BUSY, WEFT_THREAD.
 */
@@ -437,6 +461,11 @@ weft_status weft_wait(int64_t ns);
 weft_status weft_wait_unscaled(int64_t ns);
 weft_status weft_next_tick(void);
 
+/* Waits for so many fixed steps from now, at least 1; it goes on once those of a tick have been run, so
+   once a tick at most. Writes how many have passed, unless `passed` is NULL. Steps that were dropped do
+   not count. WEFT_NOSTEPS in a world without; WEFT_INVALID; and what `weft_wait` answers. */
+weft_status weft_wait_fixed(int64_t count, int64_t *passed);
+
 /* Waits until the routine has ended; `timeout` in ns of sim time, negative for none. WEFT_OK (ask
    `weft_routine_state` how it ended), WEFT_TIMEOUT, WEFT_EXPIRED, WEFT_SELF, WEFT_RING and what
    `weft_wait` answers. */
@@ -481,6 +510,7 @@ weft_status weft_join_any(weft_watch *watches, uint32_t count, uint32_t needed,
 weft_status weft_arm_wait(weft_world *world, weft_routine *self, int64_t ns);
 weft_status weft_arm_wait_unscaled(weft_world *world, weft_routine *self, int64_t ns);
 weft_status weft_arm_next_tick(weft_world *world, weft_routine *self);
+weft_status weft_arm_wait_fixed(weft_world *world, weft_routine *self, int64_t count);
 weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle handle,
                           int64_t timeout, bool *done);
 weft_status weft_arm_any(weft_world *world, weft_routine *self, weft_watch *watches,
@@ -502,7 +532,8 @@ weft_status weft_woken(const weft_routine *self);
    routine has been reused since. */
 weft_state weft_joined(const weft_routine *self);
 
-/* Nanoseconds the last wait took, on the clock it waited on. */
+/* Nanoseconds the last wait took, on the clock it waited on; after a wait for fixed steps: how many
+   passed. */
 int64_t weft_slept(const weft_world *world, const weft_routine *self);
 
 /* The clock that `weft_wait` of this routine runs on, in ns. A deadline on it that is at most
@@ -639,6 +670,78 @@ uint32_t weft_owner_slot(weft_owner owner);
 
 /* Who owns a routine; 0 for nobody. */
 weft_owner weft_routine_owner(const weft_world *world, const weft_routine *routine);
+
+/* --- Timers -------------------------------------------------------------------------------- */
+
+/*
+** A timer calls a function in stage 4 of a tick: once, at an interval, or in each tick; those due in
+** real time first, then those due in sim time, each by deadline, and those of the same deadline in the
+** order in which they were made. What is due is collected before any is called; what a call does to
+** others, also to those that are due in the same tick, counts at once. A timer that was made inside a
+** tick first fires in a later one.
+**
+** It is called at most once a tick and told how many intervals are over since its last call: nothing
+** drifts, nothing is lost, and a long tick brings no storm. It is armed for its next call before it
+** is called, so a call may cancel or pause its own timer; before its last call it is over.
+**
+** Handles are weak, as those of routines. Those functions that answer bool or a number answer false
+** or 0 for a timer that is over, and on a thread that does not own the world.
+*/
+
+typedef struct weft_timer_options {
+  int64_t delay;    /* ns until the first call, 0 to 1e18; 0 is the next tick */
+  int64_t period;   /* ns from one to the next, 0 to 1e18; 0 is each tick */
+  int64_t count;    /* it ends after so many intervals: 1 is one call; 0 for no end */
+  weft_owner owner; /* with which it ends, and on whose clock it runs; 0 for nobody */
+  bool unscaled;    /* on real time, paused or not */
+} weft_timer_options;
+
+/* Arms a timer. Allocates only if more are alive than ever before. `out` may be NULL. WEFT_INVALID,
+   WEFT_DESTROYED, WEFT_DISABLED, WEFT_FULL at 2^24 timers, WEFT_NOMEM, WEFT_THREAD. */
+weft_status weft_timer_start(weft_world *world, const weft_timer_options *options,
+                             weft_timer_fn fn, void *arg, weft_timer *out);
+
+bool weft_timer_alive(const weft_world *world, weft_timer timer);
+
+/* Each is true if that changed anything. A paused timer keeps what is left of its wait, and goes on
+   with that: its later calls move by the length of the pause. */
+bool weft_timer_cancel(weft_world *world, weft_timer timer);
+bool weft_timer_pause(weft_world *world, weft_timer timer);
+bool weft_timer_resume(weft_world *world, weft_timer timer);
+
+/* Nanoseconds of its clock until its next call. */
+int64_t weft_timer_remaining(const weft_world *world, weft_timer timer);
+
+/* A tag is a number from 1 that timers have in common. Gives out one that no timer has: that which
+   nobody has had for longest. WEFT_FULL at 2^24 - 1, WEFT_NOMEM, WEFT_THREAD. */
+weft_status weft_timer_tag_new(weft_world *world, uint32_t *out);
+/* In place of the one that the timer has; 0 for none. False also for a tag that was not given out. */
+bool weft_timer_set_tag(weft_world *world, weft_timer timer, uint32_t tag);
+
+typedef enum weft_timer_deed {
+  WEFT_TIMER_CANCEL,
+  WEFT_TIMER_PAUSE,
+  WEFT_TIMER_RESUME
+} weft_timer_deed;
+
+/* Does it to all that have a tag, in the order in which they got it; to all that an owner and those
+   below it have. How many that changed. */
+uint32_t weft_timers_of_tag(weft_world *world, uint32_t tag, weft_timer_deed deed);
+uint32_t weft_timers_of_owner(weft_world *world, weft_owner owner, weft_timer_deed deed);
+
+/*
+** For the `timers` hook and nowhere else: the next call of the stage, until it answers false. The host
+** makes it, by `call.fn` or as it sees fit, and releases what `arg` owns after the last one.
+*/
+typedef struct weft_timer_call {
+  weft_timer timer;
+  weft_timer_fn fn;
+  void *arg;
+  int64_t intervals;
+  bool last; /* the timer is over */
+} weft_timer_call;
+
+bool weft_timer_next(weft_world *world, weft_timer_call *call);
 
 /* --- Buffers ------------------------------------------------------------------------------- */
 

@@ -36,8 +36,12 @@ enum {
   STORE_OWNERS,  /* weak: owner objects by slot (owner.c) */
   STORE_EARS,    /* by the name of a message: its number (ears.c) */
   STORE_ON_SLOW, /* function or nil */
-  STORE_TOP = STORE_ON_SLOW
+  STORE_TAGS,    /* timers' tags: number by name, name by number (timer.c) */
+  STORE_TOP = STORE_TAGS
 };
+
+/* Phases of systems. */
+#define PHASES (WEFT_POST_UPDATE + 1)
 
 /* Cells for Lua values, linked in chains by C; 0 is no cell. */
 typedef struct values {
@@ -187,7 +191,6 @@ struct realm {
   ears ears;
   messages messages;
   overruns overruns;
-  double fixed_step;
   uint32_t looked; /* routine_look_around: the next slot */
   weft_world_config config;
   uint64_t traced_at; /* report.c: when the trace in the store was kept */
@@ -198,9 +201,9 @@ struct realm {
   uint32_t ended_first, ended_last;
   /* The highest slot of an owner so far; how many have a place in the store. */
   uint32_t owner_slots, owner_places;
-  uint32_t systems[3];  /* subscriptions that are on, by phase */
-  bool dirty[3];        /* phases that hold subscriptions that are off */
-  double last_times[3]; /* simTime, realTime, tickCount of a closed world */
+  uint32_t systems[PHASES]; /* subscriptions that are on, by phase */
+  bool dirty[PHASES];       /* phases that hold subscriptions that are off */
+  double last_times[3];     /* simTime, realTime, tickCount of a closed world */
 };
 
 struct universe {
@@ -436,8 +439,7 @@ int inspect_list(lua_State *L);
 /* --- config.c --- */
 weft_world_config config_default(realm *R);
 /* What the table at `index` names is replaced, the rest stays. */
-void config_read(lua_State *L, int index, const char *who, weft_world_config *config,
-                 double *fixed_step);
+void config_read(lua_State *L, int index, const char *who, weft_world_config *config);
 
 /* --- systems.c --- */
 void systems_phase(void *host, weft_phase phase, double dt);
@@ -445,6 +447,11 @@ void systems_open(lua_State *L);
 int systems_on(lua_State *L);
 int systems_post(lua_State *L);
 void systems_call(lua_State *L, realm *R, int nargs); /* function, arguments -> */
+
+/* --- timer.c --- */
+void timer_stage(void *host, weft_world *world);
+void timer_ended(void *host, weft_timer timer, weft_timer_fn fn, void *arg);
+void timer_open(lua_State *L);
 
 /* --- owner.c --- */
 void owner_open(lua_State *L);
@@ -454,6 +461,7 @@ bool owner_push_of(lua_State *L, realm *R, const weft_routine *routine);
 void owner_ended(void *host, weft_owner id, void *data);
 /* Calls what is queued for owners that have ended; C calls are as deep as on `from`. */
 void owner_tell(lua_State *from, realm *R);
+bool owner_is(lua_State *L, int index);
 /* The owner at `index`, and the number of its realm; raises for another value. */
 weft_owner owner_check(lua_State *L, int index, const char *who, uint32_t *number);
 /* The open world of that number: NULL if there is none; the other raises then. */

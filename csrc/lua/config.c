@@ -23,6 +23,7 @@ static const option options[] = {
     {"stackBytes", MIN_STACK_BYTES, MAX_STACK_BYTES},
     {"resumesPerTick", 1, 4294967294.0},
     {"postsPerTick", 1, 4294967294.0},
+    {"timers", 0, 1 << 24},
 };
 
 /* Options are read raw: no code of a script runs between here and the world. */
@@ -59,8 +60,9 @@ static double read_fixed_step(lua_State *L, int index, const char *who, double g
 {
   int type = get_option(L, index, "fixedStep");
   double value = type == LUA_TNUMBER ? lua_tonumber(L, -1) : NAN;
-  if (type != LUA_TNIL && !(value > 0 && value <= 1e9))
-    binding_misuse(L, "%s: fixedStep must be seconds over 0, got %s", who, binding_got(L, -1));
+  if (type != LUA_TNIL && !(value >= 1e-6 && value <= 1e9))
+    binding_misuse(L, "%s: fixedStep must be seconds from 1e-6 to 1e9, got %s", who,
+                   binding_got(L, -1));
   lua_pop(L, 1);
   return type == LUA_TNIL ? given : value;
 }
@@ -98,13 +100,12 @@ static void check_keys(lua_State *L, int index, const char *who)
     if (!text || !is_known(lua_tostring(L, -1)))
       binding_misuse(L,
                      "%s: unknown option '%s'; there are capacity, stackBytes, resumesPerTick, "
-                     "postsPerTick, fixedStep, slowResumeMs and maxResumeMs",
+                     "postsPerTick, timers, fixedStep, slowResumeMs and maxResumeMs",
                      who, text ? lua_tostring(L, -1) : luaL_typename(L, -1));
   }
 }
 
-void config_read(lua_State *L, int index, const char *who, weft_world_config *config,
-                 double *fixed_step)
+void config_read(lua_State *L, int index, const char *who, weft_world_config *config)
 {
   if (lua_isnoneornil(L, index)) return;
   if (!lua_istable(L, index))
@@ -119,7 +120,8 @@ void config_read(lua_State *L, int index, const char *who, weft_world_config *co
       (uint32_t)read_whole(L, index, who, &options[3], config->posts_per_tick);
   config->slow_resume_ns = read_limit(L, index, who, "slowResumeMs", config->slow_resume_ns);
   config->max_resume_ns = read_limit(L, index, who, "maxResumeMs", config->max_resume_ns);
-  *fixed_step = read_fixed_step(L, index, who, *fixed_step);
+  config->timers = (uint32_t)read_whole(L, index, who, &options[4], config->timers);
+  config->fixed_step = read_fixed_step(L, index, who, config->fixed_step);
 }
 
 /* resumes_per_tick 0 is no limit, posts_per_tick 0 the library's default. */
@@ -135,6 +137,8 @@ weft_world_config config_default(realm *R)
                 .dropped = routine_dropped,
                 .ended = routine_ended,
                 .owner_ended = owner_ended,
+                .timers = timer_stage,
+                .timer_ended = timer_ended,
                 .prefetch = probe_prefetch,
                 .loop = routine_loop,
                 .overrun = overruns_seen,

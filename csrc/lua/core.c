@@ -320,6 +320,7 @@ int luaopen_weft_core(lua_State *L)
   world_open(L);
   routine_open(L);
   owner_open(L);
+  timer_open(L);
   parcels_open(L);
   signal_open(L);
   locks_open(L);

@@ -10,6 +10,7 @@ static const char *const waiting_names[] = {
     [WEFT_WAITING_TICK] = "tick",          [WEFT_WAITING_TIME] = "time",
     [WEFT_WAITING_REAL_TIME] = "realTime", [WEFT_WAITING_ROUTINE] = "routine",
     [WEFT_WAITING_EVENT] = "event",        [WEFT_WAITING_CANCEL] = "cancel",
+    [WEFT_WAITING_STEPS] = "fixedSteps",
 };
 
 /* --- Names --------------------------------------------------------------------------------- */

@@ -28,8 +28,8 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   to_store(L, store);
   binding_push_weak(L, (int)capacity, "v");
   to_store(L, store);
-  lua_createtable(L, 3, 0);
-  for (int phase = 1; phase <= 3; phase++) {
+  lua_createtable(L, PHASES, 0);
+  for (int phase = 1; phase <= PHASES; phase++) {
     lua_newtable(L);
     lua_rawseti(L, -2, phase);
   }
@@ -53,6 +53,8 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   lua_newtable(L); /* ears */
   to_store(L, store);
   lua_pushnil(store); /* onSlow */
+  lua_newtable(L);    /* tags */
+  to_store(L, store);
   return store;
 }
 
@@ -110,7 +112,7 @@ int life_new(lua_State *L)
   lua_settop(L, 1);
   if (U->closed) return binding_misuse(L, "weft.world: the Lua state is closing");
   realm draft = {.universe = U, .config = config_default(NULL)};
-  config_read(L, 1, "weft.world", &draft.config, &draft.fixed_step);
+  config_read(L, 1, "weft.world", &draft.config);
   realm *R = new_realm(L, &draft);
   lua_createtable(L, 1, 0);
   R->store = push_store(L, U, R->config.capacity);
@@ -165,14 +167,13 @@ static void drop_idle_threads(lua_State *L, realm *R)
 int life_configure(lua_State *L)
 {
   realm *R = world_check_open(L, 1, "world:configure");
-  double fixed_step = R->fixed_step;
   weft_world_config config = R->config;
   threads fresh;
   if (!lua_istable(L, 2))
     return binding_misuse(L, "world:configure: a table of options expected, got %s",
                           binding_got(L, 2));
   world_check_idle(L, R, "world:configure");
-  config_read(L, 2, "world:configure", &config, &fixed_step);
+  config_read(L, 2, "world:configure", &config);
   /* What may throw, or run finalizers, comes first, so that nothing is half done. */
   binding_push_weak(L, (int)config.capacity, "v");
   lua_State *donor = threads_push_donor(L, config.stack_bytes);
@@ -190,7 +191,6 @@ int life_configure(lua_State *L)
   locks_forget(L, R);
   R->threads = fresh;
   R->config = config;
-  R->fixed_step = fixed_step;
   R->serial = ++R->universe->next_serial;
   set_donor(L, R, donor);
   to_store(L, R->store);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** loops.c - what waitUntil, every and slice keep between two ticks: deadlines, grids, budgets.
+** loops.c - what waitUntil, tween, every and slice keep between two ticks: deadlines, grids, budgets.
 **
 ** They wait in Lua (lua/weft/loops.lua), so that they are as compact as any wait. What they count
 ** stands here: a debug hook may let other routines run between any two instructions of Lua, but not
@@ -76,6 +76,31 @@ static int loops_is_due(lua_State *L)
   const weft_routine *self = waits_self(L, "routine.waitUntil");
   lua_Number now = (lua_Number)weft_now(weft_world_ticking(), self);
   lua_pushboolean(L, now + WEFT_DUE_SLACK_NS >= luaL_checknumber(L, 1));
+  return 1;
+}
+
+/* --- tween --------------------------------------------------------------------------------- */
+
+/* seconds, function -> now and the duration, in ns */
+static int loops_begin(lua_State *L)
+{
+  static const char who[] = "routine.tween";
+  int64_t duration = binding_check_seconds(L, 1, who, "seconds");
+  if (!lua_isfunction(L, 2))
+    return binding_misuse(L, "%s: a function expected, got %s", who, binding_got(L, 2));
+  const weft_routine *self = waits_self(L, who);
+  lua_pushnumber(L, (lua_Number)weft_now(weft_world_ticking(), self));
+  lua_pushnumber(L, (lua_Number)duration);
+  return 2;
+}
+
+/* begin, duration -> how much of it is over: 0 to 1, and 1 once its end is due */
+static int loops_progress(lua_State *L)
+{
+  const weft_routine *self = waits_self(L, "routine.tween");
+  lua_Number duration = luaL_checknumber(L, 2);
+  lua_Number passed = (lua_Number)weft_now(weft_world_ticking(), self) - luaL_checknumber(L, 1);
+  lua_pushnumber(L, passed + WEFT_DUE_SLACK_NS >= duration ? 1 : passed / duration);
   return 1;
 }
 
@@ -211,13 +236,10 @@ static int loops_budget(lua_State *L)
 
 /* --- Opening ------------------------------------------------------------------------------- */
 
-static const luaL_Reg functions[] = {{"deadline", loops_deadline},
-                                     {"isDue", loops_is_due},
-                                     {"grid", loops_grid},
-                                     {"advance", loops_advance},
-                                     {"budget", loops_budget},
-                                     {"spend", loops_spend},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"deadline", loops_deadline}, {"isDue", loops_is_due}, {"begin", loops_begin},
+    {"progress", loops_progress}, {"grid", loops_grid},    {"advance", loops_advance},
+    {"budget", loops_budget},     {"spend", loops_spend},  {NULL, NULL}};
 
 void loops_open(lua_State *L)
 {

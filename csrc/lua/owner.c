@@ -34,17 +34,20 @@ static void push_meta(lua_State *L)
   lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
+bool owner_is(lua_State *L, int index)
+{
+  if (!lua_isuserdata(L, index) || !lua_getmetatable(L, index)) return false;
+  push_meta(L);
+  bool ours = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return ours;
+}
+
 static const owner *check_owner(lua_State *L, int index, const char *who)
 {
-  const owner *o = lua_touserdata(L, index);
-  if (o && lua_getmetatable(L, index)) {
-    push_meta(L);
-    bool ours = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-    if (ours) return o;
-  }
-  binding_misuse(L, "%s: an owner expected, got %s", who, binding_got(L, index));
-  return NULL;
+  if (!owner_is(L, index))
+    binding_misuse(L, "%s: an owner expected, got %s", who, binding_got(L, index));
+  return lua_touserdata(L, index);
 }
 
 weft_owner owner_check(lua_State *L, int index, const char *who, uint32_t *number)

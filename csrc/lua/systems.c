@@ -7,7 +7,8 @@
 
 #include "lua/binding.h"
 
-static const char *const phase_names[] = {"preUpdate", "update", "postUpdate"};
+static const char *const phase_names[PHASES] = {"preUpdate", "fixedUpdate", "update",
+                                                "postUpdate"};
 
 /* Its address is the key of the subscriptions' metatable. */
 static const char sub_key;
@@ -111,11 +112,12 @@ int systems_on(lua_State *L)
   realm *R = world_check(L, 1, "world:on");
   if (!R->world) return binding_misuse(L, "world:on: world is closed");
   int phase = -1;
-  for (int i = 0; i < 3 && lua_type(L, 2) == LUA_TSTRING; i++)
+  for (int i = 0; i < PHASES && lua_type(L, 2) == LUA_TSTRING; i++)
     if (strcmp(lua_tostring(L, 2), phase_names[i]) == 0) phase = i;
   if (phase < 0)
     return binding_misuse(
-        L, "world:on: phase must be 'preUpdate', 'update' or 'postUpdate', got %s",
+        L,
+        "world:on: phase must be 'preUpdate', 'fixedUpdate', 'update' or 'postUpdate', got %s",
         lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : binding_got(L, 2));
   if (!lua_isfunction(L, 3))
     return binding_misuse(L, "world:on: a function expected, got %s", binding_got(L, 3));

@@ -13,7 +13,7 @@
 #include "lua/binding.h"
 #include "lua/waitables.h"
 
-enum kind { KIND_SLEEP, KIND_JOIN, KIND_SEVERAL, KIND_EVENT, KIND_FD };
+enum kind { KIND_SLEEP, KIND_JOIN, KIND_SEVERAL, KIND_EVENT, KIND_FD, KIND_STEPS };
 
 /* Native stack that a pinned wait leaves to what comes after it: where Lua has no limit of C calls of
    its own, a recursion that waits ends in an error and not in the guard. */
@@ -126,6 +126,10 @@ static RARE int end_other_wait(lua_State *L, const weft_routine *self, enum kind
   if (woken == WEFT_TIMEOUT) return refuse(L, "timeout");
   if (kind == KIND_SEVERAL) return watches_push_answer(L);
   if (kind == KIND_FD) return end_fd(L, woken);
+  if (kind == KIND_STEPS) {
+    lua_pushinteger(L, (lua_Integer)weft_slept(realm_of(self)->world, self));
+    return 1;
+  }
   return handle_push_result(L, 1, lua_touserdata(L, 1), weft_joined(self));
 }
 
@@ -297,6 +301,29 @@ static HOT int api_next_tick(lua_State *L)
   return leave(L, self, compact, armed, KIND_SLEEP, "routine.nextTick");
 }
 
+/* A number of fixed steps; 1 for none. */
+static int64_t check_steps(lua_State *L, const char *who)
+{
+  if (lua_isnoneornil(L, 1)) return 1;
+  double count = lua_type(L, 1) == LUA_TNUMBER ? lua_tonumber(L, 1) : NAN;
+  if (!(count >= 1) || isinf(count) || count != floor(count))
+    binding_misuse(L, "%s: n must be a whole number >= 1, got %s", who, binding_got(L, 1));
+  return count < 9e18 ? (int64_t)count : INT64_MAX;
+}
+
+/* The Lua half gets what every wait gets, the number divided by 1e9. */
+static int api_wait_fixed(lua_State *L)
+{
+  static const char who[] = "routine.waitFixed";
+  bool compact;
+  int64_t count = check_steps(L, who);
+  weft_routine *self = find_waiter(L, &compact, who);
+  weft_status armed = weft_arm_wait_fixed(realm_of(self)->world, self, count);
+  if (armed == WEFT_NOSTEPS)
+    return binding_misuse(L, "%s: this world has no fixed steps; give it a fixedStep", who);
+  return leave(L, self, compact, armed, KIND_STEPS, who);
+}
+
 /* --- Join ---------------------------------------------------------------------------------- */
 
 /* Nothing to wait for: a result, or that the handle expired. */
@@ -454,7 +481,16 @@ static int api_wait_fd(lua_State *L)
 /* --- Asking by a yield --------------------------------------------------------------------- */
 
 /* What waits.lua yields where nothing was armed: the token, one of these, and the arguments. */
-enum { ASK_NEXT_TICK, ASK_WAIT, ASK_WAIT_UNSCALED, ASK_JOIN, ASK_SEVERAL, ASK_EVENT, ASK_FD };
+enum {
+  ASK_NEXT_TICK,
+  ASK_WAIT,
+  ASK_WAIT_UNSCALED,
+  ASK_JOIN,
+  ASK_SEVERAL,
+  ASK_EVENT,
+  ASK_FD,
+  ASK_STEPS
+};
 
 /* The time limit at `index`, -1 without one. */
 static int64_t limit_asked(lua_State *co, int index)
@@ -468,6 +504,8 @@ static weft_status arm_asked(realm *R, weft_routine *self, lua_State *co, bool *
   switch (lua_tointeger(co, 2)) {
   case ASK_WAIT:
     return weft_arm_wait(R->world, self, ns);
+  case ASK_STEPS:
+    return weft_arm_wait_fixed(R->world, self, lua_isnumber(co, 3) ? lua_tointeger(co, 3) : 1);
   case ASK_WAIT_UNSCALED:
     return weft_arm_wait_unscaled(R->world, self, ns);
   case ASK_JOIN: {
@@ -574,10 +612,13 @@ static int api_raise(lua_State *L)
 
 /* --- Opening ------------------------------------------------------------------------------- */
 
-static const luaL_Reg functions[] = {
-    {"wait", api_wait},          {"waitUnscaled", api_wait_unscaled},
-    {"nextTick", api_next_tick}, {"join", api_join},
-    {"waitFd", api_wait_fd},     {NULL, NULL}};
+static const luaL_Reg functions[] = {{"wait", api_wait},
+                                     {"waitUnscaled", api_wait_unscaled},
+                                     {"nextTick", api_next_tick},
+                                     {"waitFixed", api_wait_fixed},
+                                     {"join", api_join},
+                                     {"waitFd", api_wait_fd},
+                                     {NULL, NULL}};
 static const luaL_Reg wholes[] = {{"any", api_any}, {"all", api_all}, {NULL, NULL}};
 static const luaL_Reg halves[] = {{"result", api_result},
                                   {"hooked", api_hooked},

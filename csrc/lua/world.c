@@ -154,7 +154,7 @@ static int api_stats(lua_State *L)
   realm *R = world_check_open(L, 1, "world:stats");
   weft_world_stats s;
   weft_world_stats_get(R->world, &s);
-  lua_createtable(L, 0, 18);
+  lua_createtable(L, 0, 20);
   set_count(L, "active", s.active);
   set_count(L, "sleeping", s.sleeping);
   set_count(L, "ready", s.ready);
@@ -171,7 +171,9 @@ static int api_stats(lua_State *L)
   set_count(L, "posts", s.posts);
   set_count(L, "slow", s.slow);
   set_count(L, "dropped", R->messages.dropped);
-  set_count(L, "timers", 0); /* there are none yet */
+  set_count(L, "timers", s.timers);
+  set_count(L, "fixedSteps", s.fixed_steps);
+  set_count(L, "droppedSteps", s.dropped_steps);
   return 1;
 }
 

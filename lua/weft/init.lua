@@ -4,6 +4,8 @@ local core = require "weft.core"
 local routine = require "weft.routine"
 local run = require "weft.run"
 require "weft.buffers"
+local timer = require "weft.timer"
+local flow = require "weft.flow"
 
 core.worldMethods.run = run.run
 
@@ -19,6 +21,8 @@ core.worldMethods.run = run.run
 ---@field mutex fun(): weft.Mutex
 ---@field semaphore fun(permits: integer): weft.Semaphore
 ---@field buffer fun(type: weft.ElementType, count: integer): weft.Buffer see types_buffer.lua
+---@field timer weft.TimerModule the same as `require "weft.timer"`
+---@field flow weft.FlowModule the same as `require "weft.flow"`
 local weft = {
   version = core.version,
   world = core.world,
@@ -29,6 +33,8 @@ local weft = {
   semaphore = core.semaphore,
   routine = routine,
   buffer = core.buffer,
+  timer = timer,
+  flow = flow,
 }
 
 return weft

@@ -5,6 +5,19 @@
 -- functions that answer and change it in one go: a debug hook may let other routines run between
 -- any two instructions here. They are documented in types_routine.lua.
 
+local easing = require "weft.easing"
+
+-- Its curve, for the name of one, for nil and for a function.
+local function curveOf(given)
+  if given == nil then return easing.linear end
+  if type(given) == "function" then return given end
+  local curve = type(given) == "string" and easing[given]
+  if curve then return curve end
+  error(("routine.tween: unknown easing %s; there are linear, and In, Out and InOut of quad, "
+    .. "cubic, quart, quint, sine, expo, circ, back, elastic and bounce"):format(
+    type(given) == "string" and "'" .. given .. "'" or type(given)), 3)
+end
+
 ---@param routine weft.RoutineModule with its plain waits
 ---@param halves table the C halves, from weft.core
 ---@return table functions by name
@@ -13,6 +26,7 @@ return function(routine, halves)
   local deadlineOf, isDue = halves.deadline, halves.isDue
   local gridOf, advance = halves.grid, halves.advance
   local budgetOf, spend = halves.budget, halves.spend
+  local beginOf, progress = halves.begin, halves.progress
 
   local loops = {}
 
@@ -37,6 +51,18 @@ return function(routine, halves)
       end
       return n
     end
+  end
+
+  function loops.tween(seconds, fn, ease)
+    local begin, duration = beginOf(seconds, fn)
+    local curve = curveOf(ease)
+    local x
+    fn(0)
+    repeat
+      nextTick()
+      x = progress(begin, duration)
+      fn((x == 0 or x == 1) and x or curve(x))
+    until x == 1
   end
 
   function loops.slice(options)

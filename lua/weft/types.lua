@@ -13,7 +13,8 @@
 ---@field resumesPerTick? integer the budget of one tick; no limit unless given
 ---@field postsPerTick? integer posts that one tick runs; 128 unless given
 ---@field stackBytes? integer of each native stack, 160 KiB to 1 GiB; 512 KiB, on LuaJIT 2 MiB
----@field fixedStep? number seconds over 0; checked, and used by nothing in this version
+---@field timers? integer to reserve memory for, at most 2^24; more get it as they are armed
+---@field fixedStep? number seconds, 1e-6 to 1e9, of each `fixedUpdate`; no such steps unless given
 ---@field slowResumeMs? number `onSlow` is told of a longer resume; 0, as at first, is no limit
 ---@field maxResumeMs? number a longer one ends by an error that names its line; 0 is no limit
 
@@ -35,11 +36,13 @@
 ---@field posts integer posts that wait to be run
 ---@field slow integer resumes over `slowResumeMs` that were seen
 ---@field dropped integer messages whose owner died before they were told
----@field timers integer 0: there are no timers in this version
+---@field timers integer timers that are not over, paused ones too
+---@field fixedSteps integer fixed steps run since the world was made
+---@field droppedSteps integer fixed steps not run, because a tick was over more than 8 of them
 
 --- `event` is what a routine of C waits for.
 ---@alias weft.Waiting "start"|"turn"|"tick"|"time"|"realTime"|"routine"|"signal"|"channel"
----| "mutex"|"semaphore"|"event"|"cancel"
+---| "mutex"|"semaphore"|"event"|"fixedSteps"|"cancel"
 
 --- What `inspect` tells of a routine.
 ---@class weft.Inspection
@@ -52,7 +55,7 @@
 ---@field owner? weft.Owner who owns it
 ---@field resumes integer how often it was resumed
 
----@alias weft.Phase "preUpdate"|"update"|"postUpdate"
+---@alias weft.Phase "preUpdate"|"fixedUpdate"|"update"|"postUpdate"
 
 --- Is told of a resume that took longer than `slowResumeMs`, once, after the routines of the tick:
 --- about how long, and where the routine stood, or where it waits now if that is not known.
@@ -109,6 +112,10 @@ function World:start(fn, ...) end
 --- of a phase run in the order in which they were added; one that is added while its phase runs
 --- begins in the next tick. They are no routines: a wait in one raises. One that fails stays, and
 --- is reported in each tick in which it does. Raises for another phase and if `fn` is no function.
+---
+--- Those of `fixedUpdate` run once for each whole `fixedStep` of sim time that is over, at most 8
+--- times a tick, and get the fixed step for dt; what a tick has beyond that is dropped, and
+--- counted in `stats().droppedSteps`. Without `fixedStep` they do not run.
 ---
 ---     local sub = world:on("postUpdate", function(dt) draw(dt) end)
 ---@param phase weft.Phase
@@ -187,7 +194,7 @@ function World:isPaused() end
 ---@param scale number 1 at first
 function World:setTimeScale(scale) end
 
---- Replaces the options that are given; the others stay, as do the clocks and the counters.
+--- Replaces the options that are named, the others stay; so do clocks, counters, owners and timers.
 --- Raises while a routine is alive, inside a tick, and for options out of their range; then nothing
 --- has changed.
 ---
@@ -208,9 +215,9 @@ function World:stats() end
 ---@return weft.Inspection[]
 function World:inspect() end
 
---- Cancels every routine and runs retirement passes until none is left, at most `maxPasses`; no
---- time passes. In the last one shields do not count, and who goes on waiting is ended by force.
---- Raises inside a tick.
+--- Cancels every timer and routine and runs retirement passes until none is left, at most
+--- `maxPasses`; no time passes. In the last one shields do not count, and who goes on waiting is
+--- ended by force. Raises inside a tick.
 ---
 ---     local ok, stuck = world:unload()
 ---@param maxPasses? integer 8 unless given

@@ -23,9 +23,9 @@ local Owner = {}
 ---@return nil|"destroyed"|"disabled"|"capacity"|"closed" reason why there is none
 function Owner:start(fn, ...) end
 
---- Cancels the routines that it and the owners below it own, and lets none of them start any until
---- `enable`. The owners below count as disabled as long as one above them is. May be called from
---- anywhere, from its own routine too, which ends at its next wait.
+--- Cancels the routines and timers that it and the owners below it own, and lets none of them
+--- start any until `enable`. The owners below count as disabled as long as one above them is. May
+--- be called from anywhere, from its own routine too, which ends at its next wait.
 ---
 ---     guard:disable()
 ---@return boolean changed false if it was disabled or destroyed before
@@ -108,5 +108,27 @@ function Owner:once(signal, fn) end
 ---     level:onDestroyed(function() unloadTextures("level 1") end)
 ---@param fn fun()
 function Owner:onDestroyed(fn) end
+
+--- Calls `fn(...)` once, as `timer.after` does, on this owner's clock; with the owner it ends,
+--- untold.
+---
+---     guard:after(2, guard.turn, guard, "left")
+---@param seconds number 0 to 1e9
+---@param fn fun(...)
+---@param ... any arguments of `fn`, perhaps with options before them
+---@return weft.Timer? timer
+---@return nil|"destroyed"|"disabled"|"closed"|"capacity" reason
+function Owner:after(seconds, fn, ...) end
+
+--- Calls `fn(n)` at an interval, as `timer.every` does, on this owner's clock; with the owner it
+--- ends.
+---
+---     guard:every(30, function() guard:yawn() end, { delay = 5 })
+---@param seconds number 0 to 1e9
+---@param fn fun(n: integer)
+---@param options? weft.TimerOptions
+---@return weft.Timer? timer
+---@return nil|"destroyed"|"disabled"|"closed"|"capacity" reason
+function Owner:every(seconds, fn, options) end
 
 return { owner = Owner }

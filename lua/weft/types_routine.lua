@@ -103,6 +103,16 @@ function routine.startOwned(owner, fn, ...) end
 ---@return number slept sim seconds
 function routine.wait(seconds) end
 
+--- Waits for n fixed steps from now, in a world that has a `fixedStep`. It goes on in the routines'
+--- stage of the tick in which the last of them was run, so once a tick at most; steps that were
+--- dropped do not count. Raises in a world without, for n that is no whole number from 1, and as
+--- `wait` does.
+---
+---     while true do integrate(body, routine.waitFixed() * STEP) end
+---@param n? integer 1 unless given
+---@return integer passed how many steps were run since the call, n or more
+function routine.waitFixed(n) end
+
 --- Waits until a later tick, also at time scale 0. Raises as `wait` does.
 ---
 ---     x = x + speed * routine.nextTick()
@@ -160,6 +170,20 @@ function routine.join(handle, timeout) end
 ---@return boolean met
 ---@return nil|"timeout" reason
 function routine.waitUntil(pred, timeout) end
+
+--- Calls `fn(x)` at once with 0, then in each tick with how much of the time is over, as the easing
+--- curves it, and at last with 1; both are exact. Its time is that of `wait`; 0 seconds end in the
+--- next tick. What `fn` raises ends it.
+---
+---     routine.tween(0.5, function(x) door.angle = 90 * x end, "bounceOut")
+---
+--- Easings are named in easing.lua: `linear`, as without one, and `In`, `Out` and `InOut` of quad,
+--- cubic, quart, quint, sine, expo, circ, back, elastic and bounce; or give a function from 0..1 to
+--- a number. Raises as `wait` does, if `fn` is no function, and for an unknown easing.
+---@param seconds number
+---@param fn fun(x: number)
+---@param easing? string|fun(x: number): number
+function routine.tween(seconds, fn, easing) end
 
 --- An iterator that waits for its next turn. Turns lie on the grid call + k * `seconds`, in sim
 --- time: they do not drift, whatever the ticks are and however long the body of the loop waits.

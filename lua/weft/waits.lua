@@ -7,7 +7,7 @@
 -- while another routine waits inside one, and a hook may run between arming and any yield. Anything
 -- but a token is a resume by hand: it is told whose coroutine this is and changes nothing. No state
 -- is kept here: a hook may switch between any two instructions.
-local yield = coroutine.yield
+local yield, floor = coroutine.yield, math.floor
 
 ---@param halves table the C halves, from weft.core
 ---@return table functions by name
@@ -17,6 +17,7 @@ return function(halves)
   local armWait, armUnscaled = halves.wait, halves.waitUnscaled
   local armNext, armJoin = halves.nextTick, halves.join
   local armFd = halves.waitFd
+  local armFixed = halves.waitFixed
   local makeSet, armSet = halves.set, halves.waitForSet
   local answer, forget = halves.answer, halves.forget
 
@@ -49,6 +50,15 @@ return function(halves)
     if token == ASK then token, given = yield(TOKEN, 0) end
     if token ~= TOKEN then given = foreign() end
     if given then return given end
+    raise()
+  end
+
+  -- The steps come as all waits give time, by 1e9.
+  function waits.waitFixed(n)
+    local token, given = armFixed(n)
+    if token == ASK then token, given = yield(TOKEN, 7, n) end
+    if token ~= TOKEN then given = foreign() end
+    if given then return floor(given * 1e9 + 0.5) end
     raise()
   end
 

@@ -384,6 +384,44 @@ scenario("descriptors", function(_, routine, world)
       if not (answer[1] or answer[2] == "closed") then return "told" end
     end
     return count == 4 and "complete" or "told"
+scenario("timers", function(weft, _, world)
+  local owner, sum = world:owner(), 0
+  local function add(...) for i = 1, select("#", ...) do sum = sum + (select(i, ...)) end end
+  return function()
+    for _ = 1, 70 do
+      if not owner:after(1, add, 1, 2) then return "told" end
+    end
+    if not owner:after(1, add, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12) then
+      return "told"
+    end
+    for i = 1, 10 do
+      local handle = owner:every(1, add, { count = 2, delay = 0.5, unscaled = i % 2 == 0 })
+      if not handle then return "told" end
+      weft.timer.tag(handle, "name " .. i)
+    end
+    world:tick(1)
+    world:tick(1)
+    return sum == 210 + 78 + 20 and world:stats().timers == 0 and "complete"
+  end
+end)
+
+scenario("fixed steps and tweens", function(_, routine, world)
+  world:configure { fixedStep = 1 }
+  local steps, done = 0, 0
+  local function body()
+    local passed = routine.waitFixed(2)
+    steps = steps + passed
+    routine.tween(1, function(x) done = done + x end, "sineInOut")
+    string.gsub("x", "x", function() passed = routine.waitFixed() end)
+    steps = steps + passed
+  end
+  return function()
+    world:on("fixedUpdate", function(dt) done = done + dt end)
+    for _ = 1, 2 do
+      if not world:start(body) then return "told" end
+    end
+    for _ = 1, 5 do world:tick(1) end
+    return steps == 6 and done == 7 and "complete"
   end
 end)
 

@@ -14,7 +14,7 @@
 
 static void say_phase(void *host, weft_phase phase, double dt)
 {
-  static const char *const names[] = {"preUpdate", "update", "postUpdate"};
+  static const char *const names[] = {"preUpdate", "fixedUpdate", "update", "postUpdate"};
   assert_ptr_equal(host, story);
   assert_true(dt == 0.25);
   assert_null(weft_self());

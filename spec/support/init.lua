@@ -136,6 +136,17 @@ function support.inside(fn, ...)
   return unpack(out, 2, out.n)
 end
 
+---Runs `fn(...)` in a post of the newest world, in a tick in which no time passes: there the
+---functions of modules act on that world. Raises what it raised; returns what it returned.
+function support.within(fn, ...)
+  local world = worlds[#worlds]
+  local args, out = pack(...), nil
+  world:post(function() out = pack(pcall(fn, unpack(args, 1, args.n))) end)
+  world:tick(0)
+  if not out[1] then error(out[2], 0) end
+  return unpack(out, 2, out.n)
+end
+
 ---Two full collections: what only a finalizer kept is gone after the second.
 function support.collect()
   collectgarbage()
