@@ -113,6 +113,28 @@ for _, vm in ipairs(vms) do
   }
 end
 
+-- A million timers at once, against what Lua alone and what libuv can do.
+for _, vm in ipairs(vms) do
+  local rows = {}
+  for _, what in ipairs { "arm", "cancel", "expire" } do
+    for _, peer in ipairs { "Lua heap", "luv timers" } do
+      rows[#rows + 1] = {
+        name = ("timers: %s, 1,000,000"):format(what == "cancel" and "cancel+arm" or what),
+        vm = vm, peer = peer, key = what, unit = "ns",
+      }
+    end
+  end
+  add {
+    runs = 3,
+    sides = {
+      weft = script(vm, "timers", "weft", 1000000),
+      ["Lua heap"] = script(vm, "timers", "heap", 1000000),
+      ["luv timers"] = needing("luv", script(vm, "timers", "luv", 1000000)),
+    },
+    rows = rows,
+  }
+end
+
 for _, vm in ipairs(vms) do
   add {
     runs = 3,
