@@ -281,8 +281,8 @@ weft_status weft_world_new(const weft_world_config *config, weft_world **out);
 weft_status weft_world_configure(weft_world *world, const weft_world_config *config);
 
 /* Drops every routine as it stands (its cleanups do not run: cancel and tick first for that)
-   and frees the world. Posts that have not run are dropped. WEFT_BUSY inside a tick, WEFT_THREAD.
-   NULL is allowed. */
+   and frees the world. Posts that have not run are dropped, and timers, untold. WEFT_BUSY inside a
+   tick, WEFT_THREAD. NULL is allowed. */
 weft_status weft_world_delete(weft_world *world);
 
 /*

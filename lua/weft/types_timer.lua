@@ -15,8 +15,9 @@
 --- A callback is no routine: a wait in it raises, it may start one. An error in it goes to
 --- `onError`, with nil for the handle, and the timer goes on.
 ---
---- The functions act on the world that is calling, outside of all on the default one. A world
---- makes room for timers as they are armed; `timers` of `weft.world` reserves it before.
+--- The functions act on the world that is calling, outside of all on the default one. A world makes
+--- room for timers as they are armed; `timers` of `weft.world` reserves it before. `world:run` does
+--- not wait for timers, but for routines.
 ---@class weft.TimerModule
 local timer = {}
 

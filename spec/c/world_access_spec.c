@@ -59,10 +59,16 @@ typedef struct answers {
   weft_handle started;
   uint64_t resumed;
   uint32_t left;
-  weft_status status[7];
-  bool cancelled;
+  weft_status status[9];
+  weft_timer timer;
+  bool cancelled, timer_alive, timer_changed;
   weft_world *ticking;
 } answers;
+
+static void never_called(void *arg, weft_timer timer, int64_t intervals)
+{
+  (void)arg, (void)timer, (void)intervals;
+}
 
 /* cmocka's assertions belong to its own thread. */
 static void call_everything(void *arg)
@@ -75,6 +81,15 @@ static void call_everything(void *arg)
   all->status[4] = weft_world_set_time_scale(world, 2);
   all->status[5] = weft_routine_start(world, sleep_long, NULL, &all->started);
   all->status[6] = weft_wait(1);
+  uint32_t tag;
+  weft_timer_options at_once = {.count = 1};
+  all->status[7] = weft_timer_start(world, &at_once, never_called, NULL, NULL);
+  all->status[8] = weft_timer_tag_new(world, &tag);
+  all->timer_alive = weft_timer_alive(world, all->timer);
+  all->timer_changed = weft_timer_cancel(world, all->timer) ||
+                       weft_timer_pause(world, all->timer) ||
+                       weft_timer_set_tag(world, all->timer, 0) ||
+                       weft_timers_of_tag(world, 1, WEFT_TIMER_CANCEL) > 0;
   all->cancelled = weft_cancel(world, all->handle);
   all->ticking = weft_world_ticking();
 }
@@ -83,6 +98,8 @@ static void assert_refused(const answers *all)
 {
   for (int i = 0; i < 6; i++) assert_int_equal(all->status[i], WEFT_THREAD);
   assert_int_equal(all->status[6], WEFT_OUTSIDE);
+  for (int i = 7; i < 9; i++) assert_int_equal(all->status[i], WEFT_THREAD);
+  assert_false(all->timer_alive || all->timer_changed);
   assert_false(all->cancelled);
   assert_null(all->ticking);
   assert_int_equal(all->resumed, 77);
@@ -96,10 +113,13 @@ static void a_world_obeys_the_thread_that_made_it(void **state)
   answers all = {
       .handle = start_in(world, sleep_long, NULL), .started = 77, .resumed = 77, .left = 77};
   weft__thread thread;
+  weft_timer_options late = {.delay = 100 * SECOND};
+  assert_int_equal(weft_timer_start(world, &late, never_called, NULL, &all.timer), WEFT_OK);
   tick_once(world);
   assert_int_equal(weft__thread_start(&thread, call_everything, &all), WEFT_OK);
   weft__thread_join(&thread);
   assert_refused(&all);
+  assert_true(weft_timer_alive(world, all.timer));
   assert_int_equal(weft_routine_state(world, all.handle), WEFT_STATE_SLEEPING);
   assert_int_equal(weft_world_tick_count(world), 1);
 }
