@@ -10,7 +10,8 @@ weft_status weft__deque_init(weft__deque *deque, uint32_t count)
 {
   uint32_t size = 2;
   while (size < count) size *= 2;
-  _Atomic uint32_t *items = weft__calloc(size, sizeof *items);
+  _Atomic uint32_t *items =
+      weft__alloc(size * sizeof *items); /* each is written before it is read */
   if (!items) return WEFT_NOMEM;
   atomic_init(&deque->bottom, 0);
   atomic_init(&deque->top, 0);

@@ -71,6 +71,13 @@ static inline bool weft__deque_peek(const weft__deque *deque, uint32_t *item)
   return true;
 }
 
+/* The owner: what may come up so many pops later, to be fetched ahead; anything else near the ends. */
+static inline uint32_t weft__deque_ahead(const weft__deque *deque, int64_t pops)
+{
+  int64_t at = atomic_load_explicit(&deque->bottom, memory_order_relaxed) - 1 - pops;
+  return atomic_load_explicit(&deque->items[at & deque->mask], memory_order_relaxed);
+}
+
 /*
 ** The owner: takes the newest; false if there is none. The exchange of `bottom` and the load of `top`
 ** stand against the loads of a thief in the opposite order: one of the two sees the other. For the

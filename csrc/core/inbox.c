@@ -12,7 +12,7 @@ weft_status weft__inbox_init(weft__inbox *inbox, uint32_t count)
   while (size < count) size *= 2;
   weft__inbox_cell *cells = weft__calloc(size, sizeof *cells);
   if (!cells) return WEFT_NOMEM;
-  for (uint32_t i = 0; i < size; i++) atomic_init(&cells[i].turn, i);
+
   atomic_init(&inbox->tail, 0);
   atomic_init(&inbox->head, 0);
   inbox->cells = cells;
@@ -33,7 +33,7 @@ bool weft__inbox_put(weft__inbox *inbox, uint32_t item)
     weft__inbox_cell *cell = &inbox->cells[at & inbox->mask];
     /* Partner: the release at the end of take, after which the cell may be filled again. */
     uint32_t turn = atomic_load_explicit(&cell->turn, memory_order_acquire);
-    int32_t ahead = (int32_t)(turn - at);
+    int32_t ahead = (int32_t)(turn + (at & inbox->mask) - at);
     if (ahead < 0) return false;
     if (ahead > 0) {
       at = atomic_load_explicit(&inbox->tail, memory_order_relaxed);
@@ -45,7 +45,8 @@ bool weft__inbox_put(weft__inbox *inbox, uint32_t item)
     cell->item = item;
     /* Partner: the acquire in take. An exchange, so that it too comes before the caller's look for
        sleepers: one that saw the cell unfilled is seen by it. */
-    (void)atomic_exchange_explicit(&cell->turn, at + 1, memory_order_seq_cst);
+    turn += 1;
+    (void)atomic_exchange_explicit(&cell->turn, turn, memory_order_seq_cst);
     return true;
   }
 }
@@ -57,7 +58,7 @@ bool weft__inbox_take(weft__inbox *inbox, uint32_t *item)
     weft__inbox_cell *cell = &inbox->cells[at & inbox->mask];
     /* Partner: the exchange at the end of put. */
     uint32_t turn = atomic_load_explicit(&cell->turn, memory_order_seq_cst);
-    int32_t ahead = (int32_t)(turn - (at + 1));
+    int32_t ahead = (int32_t)(turn + (at & inbox->mask) - (at + 1));
     if (ahead < 0) return false;
     if (ahead > 0) {
       at = atomic_load_explicit(&inbox->head, memory_order_relaxed);
@@ -67,7 +68,7 @@ bool weft__inbox_take(weft__inbox *inbox, uint32_t *item)
                                                memory_order_relaxed))
       continue;
     *item = cell->item;
-    atomic_store_explicit(&cell->turn, at + inbox->mask + 1, memory_order_release);
+    atomic_store_explicit(&cell->turn, turn + inbox->mask, memory_order_release);
     return true;
   }
 }
@@ -80,7 +81,7 @@ bool weft__inbox_valid(const weft__inbox *inbox)
   if ((size & inbox->mask) != 0 || tail - head > size) return false;
   for (uint32_t i = 0; i < size; i++) {
     uint32_t at = head + i;
-    uint32_t turn = atomic_load(&inbox->cells[at & inbox->mask].turn);
+    uint32_t turn = atomic_load(&inbox->cells[at & inbox->mask].turn) + (at & inbox->mask);
     if (turn != (at - tail < size && (int32_t)(at - tail) >= 0 ? at : at + 1)) return false;
   }
   return true;

@@ -15,7 +15,8 @@
 #include "base/base.h"
 
 typedef struct weft__inbox_cell {
-  /* The index of the put that may fill it; one more when it is full. */
+  /* The index of the put that may fill it, one more when it is full; less its place among the cells,
+     so that a new queue is all zeroes. */
   _Atomic uint32_t turn;
   uint32_t item;
 } weft__inbox_cell;

@@ -71,7 +71,7 @@ struct weft__slot {
   _Alignas(64) _Atomic uint64_t word;
   weft_job_fn fn;
   _Atomic(weft_group *) group; /* relaxed: an owner peeks at what may just have been stolen */
-  uint32_t next;               /* in a list of free ones, or of an outbox */
+  uint32_t next;               /* in the list of an outbox */
   _Atomic uint32_t traits;     /* relaxed, as `group` */
   _Alignas(16) unsigned char data[WEFT_JOB_BYTES];
   weft_barrier *barrier;
@@ -80,14 +80,17 @@ struct weft__slot {
   int32_t status;
 };
 
-#define SLOT_NONE UINT32_MAX
 #define ENTRY_STRAND UINT32_C(0x80000000)
 #define ENTRY_QUIT UINT32_MAX
 
-/* Free slots travel between threads in chains of so many. */
-#define SLOT_CHAIN 32
-/* The most that one seat can hold back. */
-#define SLOT_STOCK (4 * SLOT_CHAIN)
+/* Free slots travel between threads in magazines of so many; a seat holds back so many magazines. */
+#define MAGAZINE 32
+#define STOCKS 4
+
+typedef struct weft__stock {
+  uint32_t *slots; /* a magazine */
+  uint32_t count;
+} weft__stock;
 
 /* --- Levels and sides ---------------------------------------------------------------------- */
 
@@ -146,9 +149,10 @@ struct weft__strand {
 
 /* Written by the thread of the seat, read by any: relaxed. */
 typedef struct weft__tally {
-  _Atomic uint64_t taken, freed; /* slots */
   _Atomic uint64_t submitted, begun, completed, failed, cancelled, stolen;
-  _Atomic int64_t busy;       /* ns at work, of stretches that are over */
+  _Atomic uint64_t lingered,
+      freed;            /* jobs with handles that have ended; of these, slots given back */
+  _Atomic int64_t busy; /* ns at work, of stretches that are over */
   _Atomic int64_t busy_since; /* when this stretch began, 0 between two */
 } weft__tally;
 
@@ -167,10 +171,9 @@ struct weft__seat {
   uint32_t random;
   weft_group *owed; /* a group that has not been told yet of so many ends */
   int64_t owed_count;
-  /* Free slots: `hot` and `spare` were used last and are used first; `take` were not used for
-     longest, and `give` is being filled, for jobs with handles. */
-  uint32_t hot, hot_count, spare;
-  uint32_t take, give, give_count;
+  /* Free slots: `hot` and `spare`, which is full or empty, were used last and are used first; `cold` is
+     for jobs with handles, and `given` what they gave back. */
+  weft__stock hot, spare, cold, given;
   bool tight; /* the pool may be full: count before taking a slot */
   weft__frame base;
   weft__tally tally;
@@ -198,7 +201,8 @@ enum {
 struct weft_pool {
   /* Read by all, written hardly ever. */
   atomic_uint state;
-  uint64_t id; /* of all pools of the process, ever */
+  uint64_t id;            /* of all pools of the process, ever */
+  uint64_t first_version; /* shifted to where versions are in a handle */
   weft__slot *slots;
   weft__seat *seats; /* workers, background threads, guests, then one for the crowd */
   weft__strand *strands;
@@ -214,7 +218,8 @@ struct weft_pool {
 
   weft__side sides[SIDES];
   weft__inbox inboxes[LEVELS];
-  weft__inbox chains;                    /* of free slots */
+  weft__inbox full, empty; /* magazines of free slots, by number */
+  uint32_t *magazines;
   _Alignas(64) _Atomic int32_t critical; /* entries of that level in all queues */
   _Alignas(64) _Atomic uint32_t suspended;
   _Atomic uint32_t strays; /* jobs were claimed without their entries: a hint */
@@ -226,40 +231,50 @@ struct weft_pool {
   weft_fiber_pool *stacks;
 };
 
-/* --- jobs_slots.c -------------------------------------------------------------------------- */
+/* --- jobs_stock.c -------------------------------------------------------------------------- */
+
+weft_status weft__stocks_init(weft_pool *pool); /* WEFT_NOMEM */
+void weft__stocks_fini(weft_pool *pool);
+bool weft__stocks_valid(weft_pool *pool);
 
 /* A free slot, for a job with a handle or for one of a group; NULL if the pool is full. A seat of NULL
    is the crowd's. */
 weft__slot *weft__slot_take(weft_pool *pool, weft__seat *seat, bool handle);
 void weft__slot_give(weft_pool *pool, weft__seat *seat, weft__slot *slot, bool handle);
+
+/* Jobs that hold a slot. */
+uint64_t weft__pool_used(const weft_pool *pool);
+
+/* --- jobs_slots.c -------------------------------------------------------------------------- */
+
 /* Makes a slot that was taken mean a new job, which is queued; returns its word. A job of a group
    leaves nothing but that the handles of the last one are void. */
 uint64_t weft__slot_open(weft__slot *slot, uint64_t flags, bool handle);
-/* The slot that a handle may mean; its version is still to be compared. NULL for a wrong number. */
-weft__slot *weft__slot_at(const weft_pool *pool, weft_job job);
+/* The slot that a handle may mean, and the key with which its word is to be compared; NULL for what
+   cannot be a handle. */
+weft__slot *weft__slot_at(const weft_pool *pool, weft_job job, uint64_t *key);
 /* An entry of a queue that meant the slot is gone. */
 void weft__slot_forget(weft_pool *pool, weft__seat *seat, weft__slot *slot);
 /* Whether an entry that was taken out of a queue is of no use any more. */
 bool weft__slot_is_stray(const weft__slot *slot);
 /* From queued to running, with an entry taken out of a queue or without one; only of this version
-   if `job` is not 0. False if it had begun. */
-bool weft__slot_claim(weft__slot *slot, weft_job job, bool entry);
+   if `key` is not 0. False if it had begun. */
+bool weft__slot_claim(weft__slot *slot, uint64_t key, bool entry);
 /* Whether the slot's running job is `state` to those that look. */
 void weft__slot_mark(weft__slot *slot, uint64_t state);
-uint32_t weft__slot_chains_free(const weft_pool *pool);
-/* Jobs that hold a slot. */
-uint64_t weft__pool_used(const weft_pool *pool);
 
+/* A handle is a version and a slot's number. Each pool counts versions from a place of its own, so that
+   a handle of another means nothing: in words and keys that place is 0. */
 static inline weft_job weft__slot_handle(const weft_pool *pool, const weft__slot *slot,
                                          uint64_t word)
 {
-  return word >> SLOT_VERSION_SHIFT << SLOT_VERSION_SHIFT | (uint64_t)(slot - pool->slots);
+  uint64_t version = (word >> SLOT_VERSION_SHIFT << SLOT_VERSION_SHIFT) + pool->first_version;
+  return version | ((uint64_t)(slot - pool->slots) + 1); /* 0 is no handle */
 }
 
-static inline bool weft__slot_is(const weft__slot *slot, uint64_t word, weft_job job)
+static inline bool weft__slot_is(uint64_t word, uint64_t key)
 {
-  (void)slot;
-  return word >> SLOT_VERSION_SHIFT == job >> SLOT_VERSION_SHIFT;
+  return word >> SLOT_VERSION_SHIFT == key >> SLOT_VERSION_SHIFT;
 }
 
 static inline uint32_t weft__slot_traits(const weft__slot *slot)
@@ -310,6 +325,13 @@ static inline void weft__tally_up(weft_pool *pool, weft__seat *seat, size_t coun
 weft_status weft__pool_enlist(weft_pool *pool);
 void weft__pool_delist(weft_pool *pool);
 
+static inline uint64_t weft__tally_ended(const weft__tally *tally)
+{
+  return atomic_load_explicit(&tally->completed, memory_order_acquire) +
+         atomic_load_explicit(&tally->failed, memory_order_acquire) +
+         atomic_load_explicit(&tally->cancelled, memory_order_acquire);
+}
+
 /* Whether every job that was submitted has ended. */
 bool weft__pool_settled(const weft_pool *pool);
 
@@ -345,10 +367,8 @@ void weft__seat_unqueue(weft__seat *seat, weft__slot *slot);
 void weft__pool_sweep(weft_pool *pool, weft__seat *seat);
 /* The newest of a guest's own, if it may run outside and is in no hurry to be elsewhere. */
 bool weft__seat_find_own(weft__seat *seat, uint32_t *entry);
-/* The newest of the seat's queue, if it is of this group and can run here; false otherwise. */
-bool weft__seat_find_of_group(weft__seat *seat, const weft_group *group, uint32_t *entry);
-/* The same, but that it looks through the whole of the own queue and of what came from outside. What is
-   in the way goes to the latter. */
+/* A job of the group out of the own queue or of what came from outside, wherever it is there. What is in
+   the way goes to the latter. */
 bool weft__seat_dig_for_group(weft__seat *seat, const weft_group *group, uint32_t *entry);
 
 /* --- jobs_run.c ---------------------------------------------------------------------------- */
@@ -357,8 +377,7 @@ bool weft__seat_dig_for_group(weft__seat *seat, const weft_group *group, uint32_
 void weft__job_begin(weft__seat *seat, uint32_t entry);
 /* Runs one that was claimed. */
 void weft__job_run(weft__seat *seat, weft__slot *slot);
-/* Runs one of a group on behalf of the group's owner. */
-void weft__job_run_owned(weft__seat *seat, weft__slot *slot);
+
 /* It ends without having run. */
 void weft__job_drop(weft_pool *pool, weft__seat *seat, weft__slot *slot);
 /* Whether half of this stack is left for a job inside a wait. */
@@ -410,7 +429,7 @@ void weft__group_end(weft_pool *pool, weft__seat *seat, weft_group *group, int64
 void weft__group_fail(weft_group *group, weft_status status);
 /* Tells the group what this thread owes it. */
 void weft__seat_pay(weft__seat *seat);
-void weft__seat_pay_but(weft__seat *seat, const weft_group *group); /* unless it is this one */
+
 /* As weft_group_wait, but that it never leaves the stack: the thread sleeps. */
 weft_status weft__group_wait_asleep(weft_group *group);
 

@@ -231,18 +231,6 @@ bool weft__seat_find_own(weft__seat *seat, uint32_t *entry)
   return false;
 }
 
-bool weft__seat_find_of_group(weft__seat *seat, const weft_group *group, uint32_t *entry)
-{
-  weft__deque *queue = &seat->queues[group->level];
-  uint32_t newest;
-  if (!weft__deque_peek(queue, &newest) || newest & ENTRY_STRAND) return false;
-  const weft__slot *slot = &seat->pool->slots[newest];
-  if (atomic_load_explicit(&slot->group, memory_order_relaxed) != group) return false;
-  if (!weft__deque_pop(queue, entry)) return false;
-  WEFT_ASSERT(*entry == newest);
-  return took(seat->pool, group->level);
-}
-
 static bool is_of_group(const weft_pool *pool, const weft_group *group, uint32_t entry)
 {
   if (entry & ENTRY_STRAND) return false;

@@ -9,7 +9,7 @@
 ** the two bits, for without them the owner may be gone with the group by then; and the bit for a strand
 ** is set when the strand's registers are saved. One addition each: no lock, no "is switched" flag.
 */
-#include "core/jobs.h"
+#include "core/jobs_hot.h"
 
 #define GROUP_WAITER 1  /* a strand */
 #define GROUP_OUTSIDE 2 /* a thread, on the group's event */
@@ -83,11 +83,6 @@ void weft__seat_pay(weft__seat *seat)
   weft__group_end(seat->pool, seat, group, count);
 }
 
-void weft__seat_pay_but(weft__seat *seat, const weft_group *group)
-{
-  if (seat->owed != group) weft__seat_pay(seat);
-}
-
 /* --- Waiting ------------------------------------------------------------------------------- */
 
 static bool is_over(const weft_group *group)
@@ -104,16 +99,25 @@ static weft_status clear(weft_group *group)
   return WEFT_OK;
 }
 
+/* Runs a job of the group on behalf of its owner: as if it had never been counted. */
+static weft__seat *run_owned(weft__seat *seat, weft__slot *slot, weft_group *group)
+{
+  weft_status status;
+  seat = weft__slot_call(seat, slot, group->level, &status);
+  weft__slot_end(seat, slot, group, status);
+  group->begun--;
+  return seat;
+}
+
 /* The newest jobs of the group, while they are on top of the own queue. */
 static weft__seat *help(weft__seat *seat, weft_group *group)
 {
-  weft__frame *frame = seat->frame;
-  uint32_t entry;
-  while (weft__job_has_room(seat) && weft__seat_find_of_group(seat, group, &entry)) {
-    weft__slot *slot = &seat->pool->slots[entry];
-    weft__job_run_owned(seat, slot);
-    seat = frame->seat;
-  }
+  weft__slot *slot = weft__job_has_room(seat) ? weft__seat_pop_of_group(seat, group) : NULL;
+  if (!slot) return seat;
+  weft__seat *before = seat->strand ? NULL : weft__seat_run_as(seat);
+  if (seat->owed != group) weft__seat_pay(seat);
+  for (; slot; slot = weft__seat_pop_of_group(seat, group)) seat = run_owned(seat, slot, group);
+  if (!seat->strand) weft__seat_run_as(before);
   return seat;
 }
 
@@ -153,11 +157,10 @@ static weft__seat *run_all_of(weft_group *group, weft__seat *seat)
 {
   uint32_t entry;
   if (!seat) return NULL;
-  weft__frame *frame = seat->frame;
-  while (weft__seat_dig_for_group(seat, group, &entry)) {
-    weft__job_run_owned(seat, &seat->pool->slots[entry]);
-    seat = frame->seat;
-  }
+  weft__seat *before = seat->strand ? NULL : weft__seat_run_as(seat);
+  while (weft__seat_dig_for_group(seat, group, &entry))
+    seat = run_owned(seat, &seat->pool->slots[entry], group);
+  if (!seat->strand) weft__seat_run_as(before);
   while (!group->pool->threads && !is_over(group) && weft__seat_run_any(group->pool, seat)) {
   }
   return seat;

@@ -52,7 +52,7 @@ static void free_pool(weft_pool *pool)
 {
   free_seats(pool);
   for (uint32_t level = 0; level < LEVELS; level++) weft__inbox_fini(&pool->inboxes[level]);
-  weft__inbox_fini(&pool->chains);
+  weft__stocks_fini(pool);
   weft_fiber_pool_delete(pool->stacks);
   weft__free(pool->strands);
   weft__free_lines(pool->slots);
@@ -63,11 +63,11 @@ static weft_status make_queues(weft_pool *pool, uint32_t entries)
 {
   for (uint32_t level = 0; level < LEVELS; level++) {
     if (weft__inbox_init(&pool->inboxes[level], entries * 2)) return WEFT_NOMEM;
-    for (uint32_t i = 0; i < pool->seat_count - 1; i++) {
+    for (uint32_t i = 0; i < pool->seat_count; i++) {
       if (weft__deque_init(&pool->seats[i].queues[level], entries)) return WEFT_NOMEM;
     }
   }
-  return weft__inbox_init(&pool->chains, pool->slot_count / SLOT_CHAIN);
+  return weft__stocks_init(pool);
 }
 
 static void seat_init(weft_pool *pool, uint32_t number)
@@ -76,32 +76,17 @@ static void seat_init(weft_pool *pool, uint32_t number)
   seat->pool = pool;
   seat->number = number;
   seat->random = number * 2654435761u + 1;
-  seat->hot = seat->spare = seat->take = seat->give = SLOT_NONE;
+
   seat->base.level = LEVEL_NORMAL;
   seat->base.seat = seat;
   seat->frame = &seat->base;
 }
 
-/* The versions of pools begin at places of their own, so that a handle of another pool means nothing. */
-static void slots_init(weft_pool *pool)
-{
-  uint64_t version = (uint32_t)(pool->id * UINT64_C(0x9e3779b1));
-  for (uint32_t i = 0; i < pool->slot_count; i++) {
-    weft__slot *slot = &pool->slots[i];
-    atomic_init(&slot->word, version << SLOT_VERSION_SHIFT);
-    slot->next = (i + 1) % SLOT_CHAIN ? i + 1 : SLOT_NONE;
-    if (i % SLOT_CHAIN == 0) {
-      bool put = weft__inbox_put(&pool->chains, i);
-      WEFT_CHECK(put);
-    }
-  }
-}
-
 static weft_status make_memory(weft_pool *pool)
 {
-  uint32_t slack = (pool->threads + GUESTS + 1) * SLOT_STOCK;
   pool->seat_count = pool->threads + GUESTS + 1;
-  pool->slot_count = (pool->capacity + slack + SLOT_CHAIN - 1) / SLOT_CHAIN * SLOT_CHAIN;
+  uint32_t held = pool->seat_count * STOCKS * MAGAZINE;
+  pool->slot_count = (pool->capacity + held + MAGAZINE - 1) / MAGAZINE * MAGAZINE;
   pool->strand_count = pool->fibers + pool->threads * (IDLE_STRANDS + 2);
   pool->seats = weft__calloc_lines(pool->seat_count, sizeof *pool->seats);
   pool->slots = weft__calloc_lines(pool->slot_count, sizeof *pool->slots);
@@ -173,7 +158,7 @@ static weft_status open_pool(weft_pool *pool, size_t stack_bytes)
   if (!status) status = make_stacks(pool, stack_bytes);
   if (!status) status = weft__pool_enlist(pool);
   if (status) return status;
-  slots_init(pool);
+  pool->first_version = pool->id * UINT64_C(0x9e3779b1) << SLOT_VERSION_SHIFT;
   pool->since = weft__clock_ns();
   status = start_threads(pool);
   if (status) weft__pool_delist(pool);

@@ -9,7 +9,7 @@
 ** at `searching` and `asleep`; who goes to sleep gives up `searching`, sets its bit, then looks at the
 ** queues.
 */
-#include "core/jobs.h"
+#include "core/jobs_hot.h"
 
 #include <limits.h>
 
@@ -44,11 +44,7 @@ void weft__side_wake_one(weft_pool *pool, weft__side *side)
 
 void weft__pool_notify(weft_pool *pool, uint32_t level)
 {
-  bool apart = level == LEVEL_BACKGROUND && pool->background;
-  weft__side *side = &pool->sides[apart ? SIDE_BACKGROUND : SIDE_WORKERS];
-  if (atomic_load_explicit(&side->asleep, memory_order_seq_cst) &&
-      !atomic_load_explicit(&side->searching, memory_order_seq_cst))
-    weft__side_wake_one(pool, side);
+  weft__pool_notify_hot(pool, level);
 }
 
 void weft__seat_wake(weft__seat *seat)

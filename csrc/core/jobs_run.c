@@ -2,9 +2,7 @@
 /*
 ** jobs_run.c - a job's way: submitted, begun, ended.
 */
-#include "core/jobs.h"
-
-#include <string.h>
+#include "core/jobs_hot.h"
 
 /* --- Submitting ---------------------------------------------------------------------------- */
 
@@ -47,7 +45,7 @@ static void fill(weft__slot *slot, weft_job_fn fn, const void *data, size_t size
   slot->barrier = options->barrier;
   slot->ended = options->ended;
   slot->arg = options->outbox ? (void *)options->outbox : options->arg;
-  if (size) memcpy(slot->data, data, size);
+  weft__slot_fill(slot, data, size);
 }
 
 static bool is_open(weft_pool *pool)
@@ -91,28 +89,33 @@ weft_status weft_group_run(weft_group *group, weft_job_fn fn, const void *data, 
   if (WEFT_UNLIKELY(!fn || size > WEFT_JOB_BYTES || (size && !data))) return WEFT_INVALID;
   if (WEFT_UNLIKELY(!is_open(pool))) return WEFT_STOPPED;
   weft__seat *seat = weft__seat_here(pool);
-  weft__slot *slot = weft__slot_take(pool, seat, false);
-  if (WEFT_UNLIKELY(!slot)) return WEFT_FULL;
+  weft__slot *slot = weft__slot_take_hot(pool, seat);
+  if (WEFT_UNLIKELY(!slot) && !(slot = weft__slot_take(pool, seat, false))) return WEFT_FULL;
   weft__slot_open(slot, 0, false);
   slot->fn = fn;
-  if (size) memcpy(slot->data, data, size);
+  weft__slot_fill(slot, data, size);
   atomic_store_explicit(&slot->group, group, memory_order_relaxed);
   atomic_store_explicit(&slot->traits, group->level | TRAIT_GROUP, memory_order_relaxed);
   weft__group_count_up(group, seat);
   TALLY(pool, seat, submitted);
-  weft__pool_push(pool, seat, group->level, (uint32_t)(slot - pool->slots));
+  weft__pool_push_hot(pool, seat, group->level, weft__slot_number(pool, slot));
   return WEFT_OK;
 }
 
 /* --- Ending -------------------------------------------------------------------------------- */
 
-static uint32_t state_for(weft_status status)
+/* Who waits for all jobs looks again when a thread of the pool has nothing to do; other threads tell it
+   of each end. */
+static void tell_drain(weft_pool *pool, const weft__seat *seat)
 {
-  return status >= 0 ? STATE_COMPLETED : STATE_FAILED;
+  if (WEFT_UNLIKELY(atomic_load_explicit(&pool->draining, memory_order_relaxed)) &&
+      (!seat || weft__seat_is_guest(seat)))
+    weft__event_raise(pool);
 }
 
 static void count_end(weft_pool *pool, weft__seat *seat, uint32_t state)
 {
+  TALLY(pool, seat, lingered);
   if (state == STATE_COMPLETED) {
     TALLY(pool, seat, completed);
   } else if (state == STATE_FAILED) {
@@ -120,9 +123,15 @@ static void count_end(weft_pool *pool, weft__seat *seat, uint32_t state)
   } else {
     TALLY(pool, seat, cancelled);
   }
-  if (WEFT_UNLIKELY(atomic_load_explicit(&pool->draining, memory_order_relaxed)) &&
-      (!seat || weft__seat_is_guest(seat)))
-    weft__event_raise(pool);
+}
+
+static void tell(weft_pool *pool, weft__slot *slot, uint32_t traits, uint64_t word)
+{
+  if (traits & TRAIT_OUTBOX) {
+    weft__outbox_put(pool, slot->arg, slot);
+  } else {
+    slot->ended(slot->arg, weft__slot_handle(pool, slot, word));
+  }
 }
 
 /* The last look at a job with a handle. Whoever is told holds an entry of the slot until it returns. */
@@ -140,109 +149,76 @@ static void end_single(weft_pool *pool, weft__seat *seat, weft__slot *slot, uint
       ((word & ~(SLOT_STATE | SLOT_WAITERS | SLOT_OUTSIDE)) | state) + SLOT_ENTRY,
       memory_order_acq_rel, memory_order_relaxed)) {
   }
-  if (traits & TRAIT_NOTIFY) {
-    if (traits & TRAIT_OUTBOX) {
-      weft__outbox_put(pool, slot->arg, slot);
-    } else {
-      slot->ended(slot->arg, weft__slot_handle(pool, slot, word));
-    }
-  }
+  if (traits & TRAIT_NOTIFY) tell(pool, slot, traits, word);
+  count_end(pool, seat, state);
   if (barrier) weft__barrier_let_go(seat, barrier);
   uint32_t first = (uint32_t)((word & SLOT_WAITERS) >> SLOT_WAITER_SHIFT);
   if (first) weft__strand_ready_all(pool, seat, first);
   if (word & SLOT_OUTSIDE) weft__event_raise(slot);
   weft__slot_forget(pool, seat, slot);
-  count_end(pool, seat, state);
-}
-
-/* One of a group. Its slot is free before the group knows. */
-static weft_group *end_of_group(weft_pool *pool, weft__seat *seat, weft__slot *slot,
-                                uint32_t state, weft_status status)
-{
-  weft_group *group = atomic_load_explicit(&slot->group, memory_order_relaxed);
-  weft__slot_give(pool, seat, slot, false);
-  if (WEFT_UNLIKELY(status < 0)) weft__group_fail(group, status);
-  count_end(pool, seat, state);
-  return group;
-}
-
-/* A group hears of ends by and by: as long as this thread goes on with its jobs, it cannot be over. */
-static void owe(weft__seat *seat, weft_group *group)
-{
-  if (seat->owed != group) {
-    weft__seat_pay(seat);
-    seat->owed = group;
-  }
-  seat->owed_count++;
-}
-
-static void end(weft__seat *seat, weft__slot *slot, uint32_t state, weft_status status)
-{
-  weft_pool *pool = seat->pool;
-  if (weft__slot_traits(slot) & TRAIT_GROUP) {
-    weft_group *group = end_of_group(pool, seat, slot, state, status);
-    if (weft__seat_is_guest(seat)) {
-      weft__group_end(pool, seat, group, 1);
-    } else {
-      owe(seat, group);
-    }
-  } else {
-    end_single(pool, seat, slot, state, status);
-  }
+  tell_drain(pool, seat);
 }
 
 void weft__job_drop(weft_pool *pool, weft__seat *seat, weft__slot *slot)
 {
   TALLY(pool, seat, begun);
-  if (weft__slot_traits(slot) & TRAIT_GROUP) {
-    weft_group *group = end_of_group(pool, seat, slot, STATE_CANCELLED, WEFT_CANCELLED);
-    weft__group_end(pool, seat, group, 1);
-  } else {
+  if (!(weft__slot_traits(slot) & TRAIT_GROUP)) {
     end_single(pool, seat, slot, STATE_CANCELLED, WEFT_CANCELLED);
+    return;
   }
+  weft_group *group = atomic_load_explicit(&slot->group, memory_order_relaxed);
+  weft__slot_give_hot(pool, seat, slot);
+  TALLY(pool, seat, cancelled);
+  weft__group_fail(group, WEFT_CANCELLED);
+  weft__group_end(pool, seat, group, 1);
+  tell_drain(pool, seat);
 }
 
 /* --- Running ------------------------------------------------------------------------------- */
 
-/* Calls the job; returns the seat it has ended on, which is another if it waited meanwhile. */
-static weft__seat *call(weft__seat *seat, weft__slot *slot, weft_status *status)
+/* A group hears of ends by and by: as long as this thread goes on with its jobs, it cannot be over. */
+static void owe(weft__seat *seat, weft_group *group)
 {
-  uint32_t traits = weft__slot_traits(slot);
-  weft__frame frame = {
-      .up = seat->frame,
-      .slot = slot,
-      .seat = seat,
-      .level = traits & TRAIT_LEVEL,
-      .depth = seat->frame->depth + 1,
-  };
-  weft__seat *before = seat->strand ? NULL : weft__seat_run_as(seat);
-  if (seat->owed)
-    weft__seat_pay_but(seat, atomic_load_explicit(&slot->group, memory_order_relaxed));
-  if (traits & TRAIT_STAYS && seat->strand) seat->strand->pins++;
-  seat->frame = &frame;
-  TALLY(seat->pool, seat, begun);
-  *status = slot->fn(slot->data);
-  seat = frame.seat;
-  seat->frame = frame.up;
-  frame.up->seat = seat;
-  if (!seat->strand) weft__seat_run_as(before);
-  if (traits & TRAIT_STAYS && seat->strand) seat->strand->pins--;
-  return seat;
+  if (WEFT_UNLIKELY(weft__seat_is_guest(seat))) {
+    weft__group_end(seat->pool, seat, group, 1);
+    tell_drain(seat->pool, seat);
+  } else {
+    WEFT_ASSERT(!seat->owed || seat->owed == group);
+    seat->owed = group;
+    seat->owed_count++;
+  }
+}
+
+static void run_of_group(weft__seat *seat, weft__slot *slot, uint32_t level)
+{
+  weft_group *group = atomic_load_explicit(&slot->group, memory_order_relaxed);
+  weft_status status;
+  if (seat->owed != group) weft__seat_pay(seat);
+  seat = weft__slot_call(seat, slot, level, &status);
+  weft__slot_end(seat, slot, group, status);
+  if (seat->owed != group) weft__seat_pay(seat);
+  owe(seat, group);
+}
+
+static void run_single(weft__seat *seat, weft__slot *slot, uint32_t traits)
+{
+  weft_status status;
+  weft__strand *strand = seat->strand;
+  weft__seat_pay(seat);
+  if (traits & TRAIT_STAYS && strand) strand->pins++;
+  seat = weft__slot_call(seat, slot, traits & TRAIT_LEVEL, &status);
+  if (traits & TRAIT_STAYS && strand) strand->pins--;
+  end_single(seat->pool, seat, slot, status < 0 ? STATE_FAILED : STATE_COMPLETED, status);
 }
 
 void weft__job_run(weft__seat *seat, weft__slot *slot)
 {
-  weft_status status;
-  seat = call(seat, slot, &status);
-  end(seat, slot, state_for(status), status);
-}
-
-void weft__job_run_owned(weft__seat *seat, weft__slot *slot)
-{
-  weft_status status;
-  seat = call(seat, slot, &status);
-  weft_group *group = end_of_group(seat->pool, seat, slot, state_for(status), status);
-  group->begun--; /* as if it had never been counted */
+  uint32_t traits = weft__slot_traits(slot);
+  if (traits & TRAIT_GROUP) {
+    run_of_group(seat, slot, traits & TRAIT_LEVEL);
+  } else {
+    run_single(seat, slot, traits);
+  }
 }
 
 void weft__job_begin(weft__seat *seat, uint32_t entry)
@@ -272,6 +248,13 @@ bool weft__job_has_room(const weft__seat *seat)
 
 /* --- For threads outside ------------------------------------------------------------------- */
 
+static void begin_outside(weft__seat *seat, uint32_t entry)
+{
+  weft__seat *before = weft__seat_run_as(seat);
+  weft__job_begin(seat, entry);
+  weft__seat_run_as(before);
+}
+
 bool weft__seat_run_any(weft_pool *pool, weft__seat *seat)
 {
   uint32_t entry;
@@ -280,7 +263,7 @@ bool weft__seat_run_any(weft_pool *pool, weft__seat *seat)
     weft__pool_push(pool, NULL, pool->strands[entry & ~ENTRY_STRAND].frame->level, entry);
     return false; /* it is for the pool's threads */
   }
-  weft__job_begin(seat, entry);
+  begin_outside(seat, entry);
   return true;
 }
 
@@ -290,6 +273,6 @@ bool weft__seat_run_one(weft_pool *pool, weft__seat *seat)
   if (!seat) return false;
   if (!pool->threads) return weft__seat_run_any(pool, seat);
   if (!weft__seat_find_own(seat, &entry)) return false;
-  weft__job_begin(seat, entry);
+  begin_outside(seat, entry);
   return true;
 }

@@ -22,7 +22,7 @@ static WEFT_PER_THREAD place here;
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static weft_pool *pools; /* all, under the lock */
 static uint64_t pools_made;
-static bool pools_watch_forks;
+static bool pools_watch; /* forks, and threads that end */
 
 /* --- The list of pools --------------------------------------------------------------------- */
 
@@ -45,13 +45,21 @@ static void fork_in_child(void)
   pthread_mutex_unlock(&pools_lock);
 }
 
+static void guest_leaves(void *mark);
+
+static weft_status watch(void)
+{
+  weft_status status = weft__end_watch(guest_leaves);
+  return status ? status : weft__fork_watch(fork_begins, fork_ends, fork_in_child);
+}
+
 weft_status weft__pool_enlist(weft_pool *pool)
 {
   weft_status status = WEFT_OK;
   pthread_mutex_lock(&pools_lock);
-  if (!pools_watch_forks) status = weft__fork_watch(fork_begins, fork_ends, fork_in_child);
+  if (!pools_watch) status = watch();
   if (!status) {
-    pools_watch_forks = true;
+    pools_watch = true;
     pool->id = ++pools_made;
     pool->next = pools;
     pools = pool;
@@ -122,7 +130,7 @@ static WEFT_COLD weft__seat *guest_seat(weft_pool *pool)
   uint64_t thread = weft__thread_id();
   weft__seat *seat = guest_find(pool, thread);
   if (!seat) {
-    if (weft__thread_at_end(guest_leaves, pool) != WEFT_OK) return NULL;
+    if (weft__end_mark(pool) != WEFT_OK) return NULL;
     seat = guest_sits_down(pool, thread);
   }
   if (!seat) return NULL;
@@ -176,9 +184,7 @@ bool weft__pool_settled(const weft_pool *pool)
   uint64_t ended = 0, submitted = 0;
   for (uint32_t i = 0; i < pool->seat_count; i++) {
     const weft__tally *tally = &pool->seats[i].tally;
-    ended += atomic_load_explicit(&tally->completed, memory_order_acquire) +
-             atomic_load_explicit(&tally->failed, memory_order_acquire) +
-             atomic_load_explicit(&tally->cancelled, memory_order_acquire);
+    ended += weft__tally_ended(tally);
   }
   for (uint32_t i = 0; i < pool->seat_count; i++) {
     submitted += atomic_load_explicit(&pool->seats[i].tally.submitted, memory_order_acquire);

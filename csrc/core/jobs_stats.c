@@ -7,8 +7,6 @@
 */
 #include "core/jobs.h"
 
-#include "platform/system.h"
-
 void weft__seat_stretch_begins(weft__seat *seat)
 {
   atomic_store_explicit(&seat->tally.busy_since, weft__clock_ns(), memory_order_relaxed);
@@ -80,54 +78,18 @@ void weft_pool_stats_get(const weft_pool *pool, weft_pool_stats *out)
 
 /* --- Checking ------------------------------------------------------------------------------ */
 
-/* Counts a list of free slots, each of which must not have been met before. */
-static bool walk(const weft_pool *pool, uint32_t first, unsigned char *met, uint32_t *count)
+bool weft__pool_valid(weft_pool *pool)
 {
-  for (uint32_t number = first; number != SLOT_NONE; number = pool->slots[number].next) {
-    if (number >= pool->slot_count || met[number]) return false;
-    met[number] = 1;
-    ++*count;
-  }
-  return true;
-}
-
-static bool walk_seats(const weft_pool *pool, unsigned char *met, uint32_t *count)
-{
+  bool sound = weft__stocks_valid(pool);
   for (uint32_t i = 0; i < pool->seat_count; i++) {
     const weft__seat *seat = &pool->seats[i];
     for (uint32_t level = 0; level < LEVELS; level++) {
-      if (!weft__deque_valid(&seat->queues[level])) return false;
+      sound = sound && weft__deque_valid(&seat->queues[level]);
     }
-    if (seat->owed || atomic_load(&seat->mail)) return false;
-    if (!walk(pool, seat->hot, met, count) || !walk(pool, seat->spare, met, count) ||
-        !walk(pool, seat->take, met, count) || !walk(pool, seat->give, met, count))
-      return false;
+    sound = sound && !seat->owed && !seat->post && !atomic_load(&seat->mail);
   }
-  return true;
-}
-
-static bool walk_chains(weft_pool *pool, unsigned char *met, uint32_t *count)
-{
-  if (!weft__inbox_valid(&pool->chains)) return false;
-  for (uint32_t left = weft__inbox_count(&pool->chains); left; left--) {
-    uint32_t chain;
-    if (!weft__inbox_take(&pool->chains, &chain)) return false;
-    bool sound = walk(pool, chain, met, count);
-    if (!weft__inbox_put(&pool->chains, chain) || !sound) return false;
-  }
-  return true;
-}
-
-bool weft__pool_valid(weft_pool *pool)
-{
-  uint32_t count = 0;
-  unsigned char *met = weft__calloc(pool->slot_count, 1);
-  if (!met) return false;
-  bool sound = walk_seats(pool, met, &count) && walk_chains(pool, met, &count);
-  weft__free(met);
   for (uint32_t level = 0; level < LEVELS; level++) {
     sound = sound && weft__inbox_valid(&pool->inboxes[level]);
   }
-  return sound && count + weft__pool_used(pool) == pool->slot_count &&
-         atomic_load(&pool->critical) == 0 && weft__pool_settled(pool);
+  return sound && atomic_load(&pool->critical) == 0 && weft__pool_settled(pool);
 }

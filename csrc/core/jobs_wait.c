@@ -22,9 +22,9 @@ bool weft__deadline_passed(int64_t deadline)
 /* --- One job ------------------------------------------------------------------------------- */
 
 /* Whether the handle's job has ended, or is so long gone that nobody knows. */
-static bool is_over(uint64_t word, weft_job job, const weft__slot *slot)
+static bool is_over(uint64_t word, uint64_t key)
 {
-  return !weft__slot_is(slot, word, job) || (word & SLOT_STATE) == STATE_FREE ||
+  return !weft__slot_is(word, key) || (word & SLOT_STATE) == STATE_FREE ||
          (word & SLOT_STATE) >= STATE_COMPLETED;
 }
 
@@ -41,7 +41,7 @@ bool weft__job_arm(weft__strand *strand)
   uint64_t me = (uint64_t)(strand->index + 1) << SLOT_WAITER_SHIFT;
   if (weft__strand_refused(strand)) return false;
   do {
-    if (is_over(word, strand->key, slot)) return weft__strand_disarm(strand);
+    if (is_over(word, strand->key)) return weft__strand_disarm(strand);
     strand->next_wait = (uint32_t)((word & SLOT_WAITERS) >> SLOT_WAITER_SHIFT);
     /* Release: who ends the job reads `next_wait`. */
   } while (!atomic_compare_exchange_weak_explicit(&slot->word, &word,
@@ -52,7 +52,7 @@ bool weft__job_arm(weft__strand *strand)
 
 /* Gives a queued job the waiter's priority, by one more entry on that level. What stands in the old
    queue is forgotten when it is come upon. */
-static void raise_to(weft_pool *pool, weft__seat *seat, weft__slot *slot, weft_job job,
+static void raise_to(weft_pool *pool, weft__seat *seat, weft__slot *slot, uint64_t key,
                      uint32_t level)
 {
   uint32_t own = weft__slot_traits(slot) & TRAIT_LEVEL;
@@ -60,8 +60,7 @@ static void raise_to(weft_pool *pool, weft__seat *seat, weft__slot *slot, weft_j
   if (own <= level) return;
   do {
     uint64_t entries = (word & SLOT_ENTRIES) / SLOT_ENTRY;
-    if (!weft__slot_is(slot, word, job) || (word & SLOT_STATE) != STATE_QUEUED || entries > 3)
-      return;
+    if (!weft__slot_is(word, key) || (word & SLOT_STATE) != STATE_QUEUED || entries > 3) return;
   } while (!atomic_compare_exchange_weak_explicit(&slot->word, &word, word + SLOT_ENTRY,
                                                   memory_order_acquire, memory_order_relaxed));
   weft__pool_push(pool, seat && !weft__seat_is_guest(seat) ? seat : NULL, level,
@@ -77,23 +76,25 @@ static bool is_running_here(const weft__seat *seat, const weft__slot *slot)
 }
 
 /* Runs the job inside the wait, if it has not begun and may run here. */
-static bool run_here(weft__seat *seat, weft__slot *slot, weft_job job)
+static bool run_here(weft__seat *seat, weft__slot *slot, uint64_t key)
 {
   if (!seat || !weft__job_has_room(seat)) return false;
   bool outside = !weft__seat_can_suspend(seat);
   if (outside && weft__slot_traits(slot) & TRAIT_WORKERS) return false;
-  if (!weft__slot_claim(slot, job, false)) return false;
+  if (!weft__slot_claim(slot, key, false)) return false;
   weft__seat_unqueue(seat, slot);
+  weft__seat *before = outside ? weft__seat_run_as(seat) : NULL;
   weft__job_run(seat, slot);
+  if (outside) weft__seat_run_as(before);
   return true;
 }
 
 /* Says in the slot's word that a thread outside waits. */
-static bool mark_outside(weft__slot *slot, weft_job job)
+static bool mark_outside(weft__slot *slot, uint64_t key)
 {
   uint64_t word = word_of(slot);
   do {
-    if (is_over(word, job, slot)) return false;
+    if (is_over(word, key)) return false;
     if (word & SLOT_OUTSIDE) return true;
   } while (!atomic_compare_exchange_weak_explicit(&slot->word, &word, word | SLOT_OUTSIDE,
                                                   memory_order_acq_rel, memory_order_acquire));
@@ -101,16 +102,16 @@ static bool mark_outside(weft__slot *slot, weft_job job)
 }
 
 static weft_status wait_outside(weft_pool *pool, weft__seat *seat, weft__slot *slot,
-                                weft_job job, int64_t timeout)
+                                uint64_t key, int64_t timeout)
 {
   int64_t deadline = weft__deadline_in(timeout);
   atomic_uint *event = weft__event_of(slot);
   if (seat) weft__seat_pay(seat);
-  while (!is_over(word_of(slot), job, slot)) {
+  while (!is_over(word_of(slot), key)) {
     if (!pool->threads && weft__seat_run_any(pool, seat)) continue;
     unsigned turn = atomic_load_explicit(event, memory_order_acquire);
     if (weft__pool_is_gone(pool)) return WEFT_STOPPED;
-    if (!mark_outside(slot, job)) break;
+    if (!mark_outside(slot, key)) break;
     if (weft__deadline_passed(deadline)) return WEFT_TIMEOUT;
     weft__park(event, turn, deadline);
   }
@@ -119,29 +120,31 @@ static weft_status wait_outside(weft_pool *pool, weft__seat *seat, weft__slot *s
 
 weft_status weft_job_wait(weft_pool *pool, weft_job job, int64_t timeout)
 {
-  weft__slot *slot = weft__slot_at(pool, job);
-  if (!slot || !job) return WEFT_EXPIRED;
+  uint64_t key;
+  weft__slot *slot = weft__slot_at(pool, job, &key);
+  if (!slot) return WEFT_EXPIRED;
   uint64_t word = word_of(slot);
-  if (!weft__slot_is(slot, word, job) || !(word & SLOT_STATE)) return WEFT_EXPIRED;
-  if (is_over(word, job, slot)) return WEFT_OK;
+  if (!weft__slot_is(word, key) || !(word & SLOT_STATE)) return WEFT_EXPIRED;
+  if (is_over(word, key)) return WEFT_OK;
   if (weft__pool_is_gone(pool)) return WEFT_STOPPED;
   weft__seat *seat = weft__seat_here(pool);
   if (is_running_here(seat, slot)) return WEFT_OWN_JOB;
   if (timeout == 0) return WEFT_TIMEOUT;
   bool inside = weft__seat_can_suspend(seat);
   if (inside && timeout > 0) return WEFT_INVALID;
-  if (run_here(seat, slot, job)) return WEFT_OK;
-  raise_to(pool, seat, slot, job, inside ? seat->frame->level : LEVEL_NORMAL);
-  if (inside) return weft__strand_leave(seat, LEAVE_FOR_JOB, slot, job);
-  return wait_outside(pool, seat, slot, job, timeout);
+  if (run_here(seat, slot, key)) return WEFT_OK;
+  raise_to(pool, seat, slot, key, inside ? seat->frame->level : LEVEL_NORMAL);
+  if (inside) return weft__strand_leave(seat, LEAVE_FOR_JOB, slot, key);
+  return wait_outside(pool, seat, slot, key, timeout);
 }
 
 bool weft_job_cancel(weft_pool *pool, weft_job job)
 {
-  weft__slot *slot = weft__slot_at(pool, job);
-  if (!slot || !job || weft__pool_is_gone(pool)) return false;
+  uint64_t key;
+  weft__slot *slot = weft__slot_at(pool, job, &key);
+  if (!slot || weft__pool_is_gone(pool)) return false;
   weft__seat *seat = weft__seat_here(pool);
-  if (!weft__slot_claim(slot, job, false)) return false;
+  if (!weft__slot_claim(slot, key, false)) return false;
   if (seat) {
     weft__seat_unqueue(seat, slot);
   }

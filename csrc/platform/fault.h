@@ -29,8 +29,7 @@ typedef bool (*weft__fault_finder)(weft__fault_stack *out);
 */
 weft_status weft__fault_catch(weft__fault_finder finder);
 
-/* A host may close the library that holds us; a signal handler must stay. From here on the code of this
-   library is not unloaded. */
+/* A host may close the library that holds this code; from now on the code stays all the same. */
 void weft__stay_loaded(void);
 
 #endif

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "platform/fault.h"
+
 #define NS_PER_S 1000000000
 #define LOW_NICE 10
 
@@ -58,20 +60,15 @@ weft_status weft__fork_watch(void (*before)(void), void (*after)(void), void (*c
   return pthread_atfork(before, after, child) == 0 ? WEFT_OK : WEFT_NOMEM;
 }
 
-static pthread_once_t end_once = PTHREAD_ONCE_INIT;
 static pthread_key_t end_key;
-static bool end_key_made;
-static void (*end_call)(void *mark);
 
-static void end_make_key(void)
+weft_status weft__end_watch(void (*ended)(void *mark))
 {
-  end_key_made = pthread_key_create(&end_key, end_call) == 0;
+  weft__stay_loaded();
+  return pthread_key_create(&end_key, ended) == 0 ? WEFT_OK : WEFT_NOMEM;
 }
 
-weft_status weft__thread_at_end(void (*ended)(void *mark), void *mark)
+weft_status weft__end_mark(void *mark)
 {
-  end_call = ended;
-  (void)pthread_once(&end_once, end_make_key);
-  if (!end_key_made) return WEFT_NOMEM;
   return pthread_setspecific(end_key, mark) == 0 ? WEFT_OK : WEFT_NOMEM;
 }

@@ -43,7 +43,11 @@ void weft__thread_settle(const char *name);
    stand around the fork in the parent, and `after` in the child as well. WEFT_NOMEM. */
 weft_status weft__fork_watch(void (*before)(void), void (*after)(void), void (*child)(void));
 
-/* Calls `ended` with `mark` when the calling thread ends; once for each thread that asked. */
-weft_status weft__thread_at_end(void (*ended)(void *mark), void *mark);
+/*
+** From now on `ended` is called, with the mark, at the end of each thread that was given one. The code
+** that holds `ended` is never unloaded from then on. Called once, before any thread is marked. WEFT_NOMEM.
+*/
+weft_status weft__end_watch(void (*ended)(void *mark));
+weft_status weft__end_mark(void *mark); /* for the calling thread; not NULL */
 
 #endif

@@ -62,7 +62,7 @@ static void it_goes_on_where_its_numbers_wrap(void **state)
   atomic_store(&inbox.head, start);
   atomic_store(&inbox.tail, start);
   for (uint32_t i = 0; i < 16; i++)
-    atomic_store(&inbox.cells[(start + i) & 15].turn, start + i);
+    atomic_store(&inbox.cells[(start + i) & 15].turn, start + i - ((start + i) & 15));
   for (uint32_t i = 0; i < 100; i++) {
     for (uint32_t j = 0; j < 10; j++) assert_true(weft__inbox_put(&inbox, i * 10 + j));
     assert_int_equal(weft__inbox_count(&inbox), 10);
