@@ -221,12 +221,17 @@ describe("world:configure", function()
     assert.equal(4, world:stats().capacity)
   end)
 
-  it("keeps the clocks", function()
-    local world = support.world()
+  it("keeps the clocks and the counters", function()
+    local world = support.world{ capacity = 1 }
+    world:start(function() end)
+    world:start(function() end)
     world:tick(2.5)
     world:configure{ capacity = 7 }
     assert.equal(2.5, world.simTime)
     assert.equal(1, world.tickCount)
+    local stats = world:stats()
+    assert.same({ 1, 1, 1, 1 },
+      { stats.started, stats.completed, stats.rejected, stats.resumed })
   end)
 
   it("leaves the handles of routines that ended before what they told", function()
