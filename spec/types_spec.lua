@@ -106,7 +106,7 @@ describe("the stubs for editors", function()
 
   it("have an example for each function that scripts call", function()
     for _, file in ipairs { "types", "types_routine", "types_owner", "types_events", "types_buffer",
-      "types_timer", "flow", "routine", "run" } do
+      "types_timer", "flow", "columns", "routine", "run" } do
       for name, comment in pairs(comments("lua/weft/" .. file .. ".lua")) do
         if not name:find "^core%." or name == "core.world" or name == "core.default" then
           assert.truthy(comment:find "\n%-%-%-     %S", file .. ".lua: " .. name)

@@ -382,6 +382,7 @@ int handle_push_result(lua_State *L, int index, const handle *h, weft_state stat
 realm *handle_realm(lua_State *L, const handle *h);
 weft_state handle_state(lua_State *L, const handle *h);
 void handle_keep_states(realm *R, bool keep);
+void binding_push_cancelled(lua_State *L); /* -> Cancelled */
 const char *handle_state_name(weft_state state);
 /* -> "routine 3.1 'name'", for messages */
 const char *handle_push_title(lua_State *L, int index);

@@ -59,7 +59,7 @@ view *buffer_push(lua_State *L, weft_type type)
   return v;
 }
 
-static void view_set(view *v, hold *h, size_t first, size_t count, bool read_only)
+void buffer_set(view *v, hold *h, size_t first, size_t count, bool read_only)
 {
   size_t bytes = weft_type_bytes(v->type);
   v->data = (char *)weft_buffer_data(h->memory) + first * bytes;
@@ -71,7 +71,7 @@ static void view_set(view *v, hold *h, size_t first, size_t count, bool read_onl
 view *buffer_push_view(lua_State *L, hold *h, size_t first, size_t count, bool read_only)
 {
   view *v = buffer_push(L, weft_buffer_type(h->memory));
-  view_set(v, hold_keep(h), first, count, read_only);
+  buffer_set(v, hold_keep(h), first, count, read_only);
   return v;
 }
 
@@ -124,13 +124,11 @@ static view *push_new(lua_State *L, weft_type type, size_t count, const char *wh
   weft_buffer *memory;
   view *v = buffer_push(L, type);
   weft_status status = buffer_make(L, type, count, &memory);
-  hold *h = status == WEFT_OK ? hold_new(memory) : NULL;
-  if (!h) {
-    if (status == WEFT_OK) weft_buffer_drop(memory);
+  hold *h = status == WEFT_OK ? hold_new(memory, binding_universe(L), NULL) : NULL;
+  if (!h)
     binding_misuse(L, "%s: not enough memory for %d elements of %s", who, (int)count,
                    weft_type_name(type));
-  }
-  view_set(v, h, 0, count, false);
+  buffer_set(v, h, 0, count, false);
   return v;
 }
 
@@ -325,6 +323,18 @@ static int check_pointer(lua_State *L)
   return 0;
 }
 
+/* buffer, count -> a buffer with so many elements, the first of them as there: for columns */
+static int api_grown(lua_State *L)
+{
+  const view *v = buffer_check(L, 1, "buffer");
+  size_t count = (size_t)v->count, larger = (size_t)luaL_checknumber(L, 2);
+  const view *made = push_new(L, v->type, larger, "buffer");
+  check_access(L, v, 0, count, true, "buffer");
+  size_t kept = count < larger ? count : larger;
+  memcpy(made->data, v->data, kept * weft_type_bytes(v->type));
+  return 1;
+}
+
 /* Bytes of the elements of all buffers of the process. */
 static int api_bytes(lua_State *L)
 {
@@ -344,8 +354,10 @@ static const luaL_Reg metamethods[] = {{"__newindex", buffer_newindex},
                                        {NULL, NULL}};
 static const luaL_Reg halves[] = {
     {"register", buffer_register}, {"checkPointer", check_pointer}, {NULL, NULL}};
-static const luaL_Reg functions[] = {
-    {"buffer", api_buffer}, {"bufferBytes", api_bytes}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"buffer", api_buffer},
+                                     {"bufferBytes", api_bytes},
+                                     {"grownBuffer", api_grown},
+                                     {NULL, NULL}};
 
 /* metatable on top, methods below */
 static void set_index(lua_State *L)

@@ -30,6 +30,9 @@ struct hold {
   weft_buffer *memory;
   loan *loans;
   const char *over; /* why nothing here may be touched any more, or NULL */
+  /* These two stay as they are from when it is known to others. */
+  hold *origin;     /* who has lent it to this side, or NULL */
+  const void *side; /* whose it is */
 };
 
 /* Compiled code knows this layout, too. The elements' type is that of the memory. */
@@ -43,7 +46,9 @@ typedef struct view {
 } view;
 
 /* --- loans.c --- */
-hold *hold_new(weft_buffer *memory); /* takes over its reference unless NULL is answered */
+/* Takes over the reference of the memory; keeps `origin` unless NULL. NULL without memory: then the
+   reference is let go of. */
+hold *hold_new(weft_buffer *memory, const void *side, hold *origin);
 hold *hold_keep(hold *h);
 void hold_drop(hold *h);
 /* What stands in the way of touching elements from `first` up to `end`, or NULL. */
@@ -74,6 +79,8 @@ view *buffer_test(lua_State *L, int index); /* NULL if it is none */
 view *buffer_push(lua_State *L, weft_type type);
 /* -> view of `count` elements from element `first` of the memory on; keeps the hold */
 view *buffer_push_view(lua_State *L, hold *h, size_t first, size_t count, bool read_only);
+/* Fills in one that is closed; takes over the hold. */
+void buffer_set(view *v, hold *h, size_t first, size_t count, bool read_only);
 size_t buffer_first(const view *v); /* its first element's place in the memory */
 /* Memory, of which garbage is let go of before it is refused. */
 weft_status buffer_make(lua_State *L, weft_type type, size_t count, weft_buffer **out);

@@ -49,6 +49,15 @@ static inline void compat_get_value(lua_State *L, int index) /* -> value */
 
 #define compat_raw_length lua_rawlen
 #define compat_is_integer lua_isinteger
+#define compat_push_globals lua_pushglobaltable
+#define compat_dump(L, writer, context) lua_dump((L), (writer), (context), 0)
+
+/* A function's environment is a captured local there, and travels as one. value -> */
+static inline void compat_set_environment(lua_State *L, int function)
+{
+  (void)function;
+  lua_pop(L, 1);
+}
 
 /* The type of numbers and buffers of LuaJIT that are cdata; nothing has it here. */
 #define COMPAT_TCDATA (-2)
@@ -290,6 +299,9 @@ static inline void compat_get_value(lua_State *L, int index)
 
 #define compat_raw_length lua_objlen
 #define compat_is_integer(L, index) ((void)(L), (void)(index), false)
+#define compat_push_globals(L) lua_pushvalue((L), LUA_GLOBALSINDEX)
+#define compat_dump(L, writer, context) lua_dump((L), (writer), (context))
+#define compat_set_environment(L, function) ((void)lua_setfenv((L), (function)))
 
 /* Not in its headers. */
 #define COMPAT_TCDATA 10

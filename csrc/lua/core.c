@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lua/binding.h"
-#include "lua/buffer.h"
+#include "lua/transfer.h"
 #include "lua/waitables.h"
 
 /* Its address is the universe's key in the registry. */
@@ -331,6 +331,9 @@ int luaopen_weft_core(lua_State *L)
   require_open(L);
   os_open(L);
   buffer_open(L);
+  names_open(L);
+  transfer_open(L);
+  transfer_read_open(L);
   probe_open(L);
   lua_pushlightuserdata(L, (void *)&module_key);
   lua_pushvalue(L, 2);

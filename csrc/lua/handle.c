@@ -229,7 +229,7 @@ void handle_fail(realm *R, weft_routine *self, lua_State *from, lua_State *trace
   compat_release_finalizers(helper, held);
 }
 
-static void push_cancelled(lua_State *L)
+void binding_push_cancelled(lua_State *L)
 {
   lua_pushlightuserdata(L, (void *)&binding_universe(L)->cancelled);
   lua_rawget(L, LUA_REGISTRYINDEX);
@@ -241,7 +241,7 @@ int handle_push_result(lua_State *L, int index, const handle *h, weft_state stat
   luaL_checkstack(L, 4, "results");
   lua_pushboolean(L, state == WEFT_STATE_COMPLETED);
   if (state == WEFT_STATE_CANCELLED) {
-    push_cancelled(L);
+    binding_push_cancelled(L);
     return 2;
   }
   switch (h->shape) {
@@ -312,7 +312,7 @@ static int handle_error(lua_State *L)
   weft_state state = handle_state(L, h);
   if (state == WEFT_STATE_EXPIRED && h->state) state = (weft_state)h->state;
   if (state == WEFT_STATE_CANCELLED) {
-    push_cancelled(L);
+    binding_push_cancelled(L);
     return 1;
   }
   lua_pushnil(L);

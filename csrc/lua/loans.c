@@ -11,12 +11,19 @@ static void hold_fini(void *object)
 {
   const hold *h = object;
   weft_buffer_drop(h->memory);
+  weft_counted_drop(h->origin);
 }
 
-hold *hold_new(weft_buffer *memory)
+hold *hold_new(weft_buffer *memory, const void *side, hold *origin)
 {
   hold *h = weft_counted_new(sizeof *h, hold_fini);
-  if (h) h->memory = memory;
+  if (!h) {
+    weft_buffer_drop(memory);
+    return NULL;
+  }
+  h->memory = memory;
+  h->side = side;
+  h->origin = origin ? weft_counted_keep(origin) : NULL;
   return h;
 }
 

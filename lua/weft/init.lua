@@ -6,6 +6,7 @@ local run = require "weft.run"
 require "weft.buffers"
 local timer = require "weft.timer"
 local flow = require "weft.flow"
+local columns = require "weft.columns"
 
 core.worldMethods.run = run.run
 
@@ -23,6 +24,7 @@ core.worldMethods.run = run.run
 ---@field buffer fun(type: weft.ElementType, count: integer): weft.Buffer see types_buffer.lua
 ---@field timer weft.TimerModule the same as `require "weft.timer"`
 ---@field flow weft.FlowModule the same as `require "weft.flow"`
+---@field columns fun(types: table<string, weft.ElementType>): weft.Columns see columns.lua
 local weft = {
   version = core.version,
   world = core.world,
@@ -35,6 +37,7 @@ local weft = {
   buffer = core.buffer,
   timer = timer,
   flow = flow,
+  columns = columns.columns,
 }
 
 return weft

@@ -11,7 +11,7 @@ static hold *ground(void)
 {
   weft_buffer *memory;
   assert_int_equal(weft_buffer_new(WEFT_U8, 100, &memory), WEFT_OK);
-  hold *h = hold_new(memory);
+  hold *h = hold_new(memory, NULL, NULL);
   assert_non_null(h);
   return h;
 }

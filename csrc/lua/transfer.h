@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** transfer.h - values on their way from one Lua state to another.
+**
+** A `parcel` is what one state has written and another may read, on another thread: bytes, and a list
+** of what travels by reference. In the bytes stand numbers of references, never an address, so
+** damaged bytes can at worst give other values. A parcel is a counted object, made by one thread;
+** when it has left that thread nobody changes it any more.
+*/
+#ifndef WEFT_LUA_TRANSFER_H
+#define WEFT_LUA_TRANSFER_H
+
+#include "lua/buffer.h"
+
+/* Tables in tables, and functions that capture tables, may be nested so deep. */
+#define TRANSFER_MAX_DEPTH 100000
+
+/* What travels by reference. `object` is counted, and the parcel keeps it. */
+enum reference_kind { REFERENCE_BUFFER, REFERENCE_KERNEL, REFERENCE_JOB, REFERENCE_BARRIER };
+
+typedef struct reference {
+  enum reference_kind kind;
+  void *object; /* of a buffer: the hold that it was written from */
+} reference;
+
+/* A part of a hold that goes with a parcel. */
+typedef struct lending {
+  uint32_t reference; /* which hold */
+  size_t first, end;
+  bool writes;
+  uint32_t root; /* for messages: in which of the values it was found first */
+} lending;
+
+typedef struct parcel {
+  reference *references; /* these two are counted objects of the parcel's own, or NULL */
+  lending *lendings;
+  uint32_t reference_count, lending_count;
+  uint32_t value_count;
+  size_t size;
+  uint8_t bytes[];
+} parcel;
+
+/*
+** The bytes: the values, one behind the other; then what is in each table and what each function
+** captures, in the order in which they were first met. A table stands as TAG_TABLE and two hints where
+** it is met first, a function as TAG_FUNCTION and its code, a buffer as TAG_BUFFER; later on they
+** stand as TAG_OBJECT and their number. So nothing is nested, and tables may hold themselves.
+*/
+enum transfer_tag {
+  TAG_NIL, /* as a key: the end of a table */
+  TAG_FALSE,
+  TAG_TRUE,
+  TAG_INTEGER, /* int64 */
+  TAG_FLOAT,   /* double */
+  TAG_INT64,   /* of LuaJIT: int64 */
+  TAG_UINT64,
+  TAG_STRING,   /* u32 length, bytes */
+  TAG_NAME,     /* the same: what every state has */
+  TAG_TABLE,    /* u32 and u32 for lua_createtable */
+  TAG_FUNCTION, /* u64 hash of the code, u32 length, code */
+  TAG_OBJECT,   /* u32 number, from 1 */
+  TAG_GLOBALS,
+  TAG_CANCELLED,
+  TAG_BUFFER,  /* u32 reference, u32 first, u32 count, u8 read-only */
+  TAG_COUNTED, /* u32 reference: a kernel, job or barrier */
+  TAG_UPVALUE, /* for a captured local: u32 function, u8 which of its captured locals is the same */
+};
+
+/* What the values are, for messages. */
+enum transfer_what { TRANSFER_ARGUMENTS, TRANSFER_RESULTS };
+
+/* --- transfer_write.c --- */
+/* A parcel of the `count` values from `first` on; it starts with one holder. Raises, at the line that
+   called the public function, if one cannot cross. The first may be a job's function, which is
+   no argument: then the arguments are numbered from the second. */
+parcel *transfer_write(lua_State *L, int first, int count, enum transfer_what what,
+                       bool has_function);
+void transfer_open(lua_State *L);
+
+/* --- transfer_read.c --- */
+void transfer_read_open(lua_State *L);
+/* What reading needs to know of where it is read. */
+typedef struct transfer_side {
+  const void *side; /* holds of this side are found again */
+  bool lent;        /* what comes is lent to this side, and not given */
+  int globals;      /* where on the stack its globals are, or 0 for the state's */
+  int views;        /* where a list is for the first view of each new hold, or 0 */
+} transfer_side;
+
+/* -> values; how many. Raises if the parcel is damaged, or for want of memory. */
+int transfer_read(lua_State *L, const parcel *p, const transfer_side *side);
+
+/* --- transfer_names.c --- */
+/* value -> value, name: of what every state has, such as string.format or the module weft; false and
+   value -> value for all else */
+bool names_find(lua_State *L);
+bool names_push(lua_State *L, const char *name, size_t length); /* -> value, or nothing */
+/* Whether a value is the globals, of the state or of the job that runs in it. */
+bool names_is_globals(lua_State *L, int index);
+void names_open(lua_State *L);
+
+#endif

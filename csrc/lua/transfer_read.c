@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** transfer_read.c - a parcel becomes values again.
+**
+** It is believed in nothing: each length is held against what is left, each number against what
+** there is, and code against its hash, since machines run damaged code as it is. What was read before
+** the damage is garbage then.
+*/
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "lua/transfer.h"
+
+typedef struct reader {
+  const parcel *from;
+  const uint8_t *at, *end;
+  int objects; /* where on the stack the list of objects is */
+  uint32_t count;
+  const transfer_side *side;
+} reader;
+
+/* The address of the first is the key of a table of what makes functions (lua/weft/factories.lua), by
+   the hash of their code; that of the second of the function that makes such makers. */
+static const char factories_key, factory_key;
+
+static int damaged(lua_State *L)
+{
+  return luaL_error(L, "weft.jobs: the parcel is damaged");
+}
+
+/* --- Bytes --------------------------------------------------------------------------------- */
+
+static size_t left(const reader *r)
+{
+  return (size_t)(r->end - r->at);
+}
+
+static void take(lua_State *L, reader *r, void *out, size_t size)
+{
+  if (size > left(r)) damaged(L);
+  memcpy(out, r->at, size);
+  r->at += size;
+}
+
+static uint8_t take_u8(lua_State *L, reader *r)
+{
+  uint8_t number;
+  take(L, r, &number, sizeof number);
+  return number;
+}
+
+static uint32_t take_u32(lua_State *L, reader *r)
+{
+  uint32_t number;
+  take(L, r, &number, sizeof number);
+  return number;
+}
+
+static const char *take_bytes(lua_State *L, reader *r, size_t length)
+{
+  if (length > left(r)) damaged(L);
+  r->at += length;
+  return (const char *)r->at - length;
+}
+
+/* --- Objects ------------------------------------------------------------------------------- */
+
+/* object on top -> object; it gets the next number */
+static void add_object(lua_State *L, reader *r)
+{
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, r->objects, (int)++r->count);
+}
+
+/* Each entry takes one byte at least. */
+static void read_table(lua_State *L, reader *r)
+{
+  uint32_t list = take_u32(L, r), others = take_u32(L, r);
+  if (list > left(r) || others > left(r)) damaged(L);
+  lua_createtable(L, (int)list, (int)others);
+  add_object(L, r);
+}
+
+static void read_object(lua_State *L, reader *r)
+{
+  uint32_t number = take_u32(L, r);
+  if (number < 1 || number > r->count) damaged(L);
+  lua_rawgeti(L, r->objects, (int)number);
+}
+
+static void push_globals(lua_State *L, const reader *r)
+{
+  if (r->side->globals)
+    lua_pushvalue(L, r->side->globals);
+  else
+    compat_push_globals(L);
+}
+
+/* --- Functions ----------------------------------------------------------------------------- */
+
+/* -> whether what makes functions of this code is there: maker */
+static bool push_known_factory(lua_State *L, uint64_t hash, const char *code, size_t length)
+{
+  size_t known_length;
+  lua_pushlightuserdata(L, (void *)&factories_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  lua_pushlstring(L, (const char *)&hash, sizeof hash);
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+  if (!lua_istable(L, -1)) {
+    lua_pop(L, 1);
+    return false;
+  }
+  lua_rawgeti(L, -1, 1);
+  const char *known = lua_tolstring(L, -1, &known_length);
+  bool same = known_length == length && memcmp(known, code, length) == 0;
+  lua_rawgeti(L, -2, 2);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+  if (!same) lua_pop(L, 1);
+  return same;
+}
+
+/* As many makers are kept; beyond that, all are forgotten. */
+#define MAX_FACTORIES 1024
+
+/* -> the table of makers, with room for one more */
+static void push_factories(lua_State *L)
+{
+  lua_pushlightuserdata(L, (void *)&factories_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  lua_rawgeti(L, -1, 0);
+  lua_Integer count = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  if (count >= MAX_FACTORIES) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushlightuserdata(L, (void *)&factories_key);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+    count = 0;
+  }
+  lua_pushinteger(L, count + 1);
+  lua_rawseti(L, -2, 0);
+}
+
+/* Makes one and remembers it. -> maker, or nothing where there are none */
+static bool push_new_factory(lua_State *L, uint64_t hash, const char *code, size_t length)
+{
+  lua_pushlightuserdata(L, (void *)&factory_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    return false;
+  }
+  lua_pushlstring(L, code, length);
+  lua_call(L, 1, 1);
+  push_factories(L);
+  lua_pushlstring(L, (const char *)&hash, sizeof hash);
+  lua_createtable(L, 2, 0);
+  lua_pushlstring(L, code, length);
+  lua_rawseti(L, -2, 1);
+  lua_pushvalue(L, -4);
+  lua_rawseti(L, -2, 2);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+  return true;
+}
+
+/* On LuaJIT a function that is loaded is compiled anew. There each code is loaded once, as part of a
+   maker, whose functions share what was compiled. */
+static void push_function(lua_State *L, uint64_t hash, const char *code, size_t length)
+{
+  if (WEFT_LUAJIT &&
+      (push_known_factory(L, hash, code, length) || push_new_factory(L, hash, code, length))) {
+    lua_call(L, 0, 1);
+    return;
+  }
+  if (luaL_loadbufferx(L, code, length, "=job", "b") == LUA_OK) return;
+  lua_error(L);
+}
+
+static void read_function(lua_State *L, reader *r)
+{
+  uint64_t hash;
+  take(L, r, &hash, sizeof hash);
+  uint32_t length = take_u32(L, r);
+  const char *code = take_bytes(L, r, length);
+  if (XXH64(code, length, 0) != hash) damaged(L);
+  push_function(L, hash, code, length);
+  push_globals(L, r);
+  compat_set_environment(L, -2);
+  add_object(L, r);
+}
+
+/* --- References ---------------------------------------------------------------------------- */
+
+static const reference *take_reference(lua_State *L, reader *r, bool buffer)
+{
+  uint32_t number = take_u32(L, r);
+  if (number >= r->from->reference_count) damaged(L);
+  const reference *ref = &r->from->references[number];
+  if ((ref->kind == REFERENCE_BUFFER) != buffer) damaged(L);
+  return ref;
+}
+
+/* What this side has of a memory already: the hold that it was lent from, or that of the first view
+   that was read; NULL if nothing. */
+static hold *find_hold(lua_State *L, const reader *r, const reference *ref)
+{
+  for (hold *h = ref->object; h; h = h->origin)
+    if (h->side == r->side->side) return h;
+  lua_rawgeti(L, r->objects, -1 - (int)(ref - r->from->references));
+  const view *first = buffer_test(L, -1);
+  lua_pop(L, 1);
+  return first ? first->hold : NULL;
+}
+
+/* A hold of this side alone. What another job has lent to the one that gives it is still that job's. */
+static hold *new_hold(lua_State *L, const reader *r, const reference *ref)
+{
+  hold *from = ref->object;
+  bool lent = r->side->lent;
+  hold *h = hold_new(weft_buffer_keep(from->memory), r->side->side, lent ? from : NULL);
+  if (!h) luaL_error(L, "weft.jobs: not enough memory for a buffer");
+  if (!lent && from->origin) hold_end(h, "on loan to the job that returned it, from elsewhere");
+  return h;
+}
+
+/* -> view; it is remembered */
+static void push_first_view(lua_State *L, const reader *r, const reference *ref, uint32_t first,
+                            uint32_t count, bool read_only)
+{
+  view *v = buffer_push(L, weft_buffer_type(((const hold *)ref->object)->memory));
+  buffer_set(v, new_hold(L, r, ref), first, count, read_only);
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, r->objects, -1 - (int)(ref - r->from->references));
+  if (!r->side->views) return;
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, r->side->views, (int)compat_raw_length(L, r->side->views) + 1);
+}
+
+static void read_buffer(lua_State *L, reader *r)
+{
+  const reference *ref = take_reference(L, r, true);
+  uint32_t first = take_u32(L, r), count = take_u32(L, r);
+  uint8_t read_only = take_u8(L, r);
+  const weft_buffer *memory = ((const hold *)ref->object)->memory;
+  if (read_only > 1 || (uint64_t)first + count > weft_buffer_count(memory)) damaged(L);
+  hold *h = find_hold(L, r, ref);
+  if (h)
+    buffer_push_view(L, h, first, count, read_only);
+  else
+    push_first_view(L, r, ref, first, count, read_only);
+  add_object(L, r);
+}
+
+/* --- Values -------------------------------------------------------------------------------- */
+
+static void read_number(lua_State *L, reader *r, uint8_t tag)
+{
+  int64_t whole;
+  double number;
+  if (tag == TAG_FLOAT) {
+    take(L, r, &number, sizeof number);
+    lua_pushnumber(L, number);
+    return;
+  }
+  take(L, r, &whole, sizeof whole);
+  if (tag == TAG_INTEGER)
+    lua_pushinteger(L, (lua_Integer)whole);
+  else
+    element_push_int64(L, whole, tag == TAG_UINT64);
+}
+
+static void read_name(lua_State *L, reader *r)
+{
+  uint32_t length = take_u32(L, r);
+  const char *name = take_bytes(L, r, length);
+  if (names_push(L, name, length)) return;
+  lua_pushlstring(L, name, length < 200 ? length : 200);
+  luaL_error(L, "weft.jobs: '%s' is not there", lua_tostring(L, -1));
+}
+
+/* -> value */
+static void read_value(lua_State *L, reader *r)
+{
+  uint32_t length;
+  uint8_t tag = take_u8(L, r);
+  switch (tag) {
+  case TAG_NIL:
+    lua_pushnil(L);
+    break;
+  case TAG_FALSE:
+  case TAG_TRUE:
+    lua_pushboolean(L, tag == TAG_TRUE);
+    break;
+  case TAG_INTEGER:
+  case TAG_FLOAT:
+  case TAG_INT64:
+  case TAG_UINT64:
+    read_number(L, r, tag);
+    break;
+  case TAG_STRING:
+    length = take_u32(L, r);
+    lua_pushlstring(L, take_bytes(L, r, length), length);
+    break;
+  case TAG_NAME:
+    read_name(L, r);
+    break;
+  case TAG_TABLE:
+    read_table(L, r);
+    break;
+  case TAG_FUNCTION:
+    read_function(L, r);
+    break;
+  case TAG_OBJECT:
+    read_object(L, r);
+    break;
+  case TAG_GLOBALS:
+    push_globals(L, r);
+    break;
+  case TAG_CANCELLED:
+    binding_push_cancelled(L);
+    break;
+  case TAG_BUFFER:
+    read_buffer(L, r);
+    break;
+  default:
+    damaged(L);
+  }
+}
+
+/* --- What is in objects -------------------------------------------------------------------- */
+
+/* table on top -> table */
+static void read_contents(lua_State *L, reader *r)
+{
+  int table = lua_gettop(L);
+  uint32_t list = take_u32(L, r);
+  if (list > left(r)) damaged(L);
+  for (uint32_t i = 1; i <= list; i++) {
+    read_value(L, r);
+    lua_rawseti(L, table, (int)i);
+  }
+  for (;;) {
+    read_value(L, r);
+    if (lua_isnil(L, -1)) break;
+    read_value(L, r);
+    lua_rawset(L, table);
+  }
+  lua_pop(L, 1);
+}
+
+/* function on top -> function; the captured local `i` becomes that of another function */
+static void join_upvalue(lua_State *L, reader *r, int i)
+{
+  uint32_t number = take_u32(L, r);
+  int other = take_u8(L, r), function = lua_gettop(L);
+  if (number < 1 || number > r->count) damaged(L);
+  lua_rawgeti(L, r->objects, (int)number);
+  bool fits =
+      lua_isfunction(L, -1) && !lua_iscfunction(L, -1) && lua_getupvalue(L, function, i);
+  if (!fits || !lua_getupvalue(L, function + 1, other)) damaged(L);
+  lua_settop(L, function + 1);
+  lua_upvaluejoin(L, function, i, function + 1, other);
+  lua_settop(L, function);
+}
+
+static void read_upvalues(lua_State *L, reader *r)
+{
+  int count = take_u8(L, r);
+  for (int i = 1; i <= count; i++) {
+    if (left(r) && *r->at == TAG_UPVALUE) {
+      r->at++;
+      join_upvalue(L, r, i);
+      continue;
+    }
+    read_value(L, r);
+    if (!lua_setupvalue(L, -2, i)) damaged(L);
+  }
+}
+
+static void read_objects(lua_State *L, reader *r)
+{
+  for (uint32_t i = 1; i <= r->count; i++) {
+    lua_rawgeti(L, r->objects, (int)i);
+    if (lua_istable(L, -1))
+      read_contents(L, r);
+    else if (lua_isfunction(L, -1))
+      read_upvalues(L, r);
+    lua_pop(L, 1);
+  }
+}
+
+int transfer_read(lua_State *L, const parcel *p, const transfer_side *side)
+{
+  int count = (int)p->value_count;
+  luaL_checkstack(L, count + LUA_MINSTACK, "too many values");
+  lua_newtable(L);
+  reader r = {.from = p,
+              .at = p->bytes,
+              .end = p->bytes + p->size,
+              .objects = lua_gettop(L),
+              .side = side};
+  for (int i = 0; i < count; i++) read_value(L, &r);
+  read_objects(L, &r);
+  if (r.at != r.end) damaged(L);
+  lua_remove(L, r.objects);
+  return count;
+}
+
+/* --- Opening ------------------------------------------------------------------------------- */
+
+/* function that makes makers -> */
+static int register_factory(lua_State *L)
+{
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_pushlightuserdata(L, (void *)&factory_key);
+  lua_insert(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+  return 0;
+}
+
+static const luaL_Reg functions[] = {{"registerFactory", register_factory}, {NULL, NULL}};
+
+/* Module table on top. */
+void transfer_read_open(lua_State *L)
+{
+  if (WEFT_LUAJIT) binding_functions(L, functions);
+  lua_pushlightuserdata(L, (void *)&factories_key);
+  lua_newtable(L);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
