@@ -321,18 +321,20 @@ local inRoutineOnly = {
   tween = function() routine.tween(1, nothing) end,
   defer = function() routine.defer(nothing) end,
   shield = function() routine.shield(nothing) end,
+  scope = function() routine.scope(nothing) end,
   name = function() routine.name "x" end,
   owner = function() local _ = routine.owner() end,
   world = function() local _ = routine.world() end,
   isCancelled = function() local _ = routine.isCancelled() end,
 }
 for _, name in ipairs { "wait", "nextTick", "waitUnscaled", "waitUntil", "join", "any", "all",
-  "every", "waitFixed", "tween", "defer", "shield", "name", "owner", "world", "isCancelled" } do
+  "every", "waitFixed", "tween", "defer", "shield", "scope", "name", "owner", "world",
+  "isCancelled" } do
   add { { noRoutine, "routine." .. name, inRoutineOnly[name],
     "routine." .. name .. ": not inside a routine; start one with routine.start" } }
 end
 for _, name in ipairs { "wait", "nextTick", "waitUnscaled", "join", "any", "all", "every",
-  "waitFixed", "tween" } do
+  "waitFixed", "tween", "scope" } do
   add { { { "a finalizer of a routine" }, "routine." .. name, inRoutineOnly[name],
     "routine." .. name .. ": not allowed in a finalizer (__gc); start a routine there" } }
 end
@@ -676,6 +678,24 @@ add {
   { routines, "routine.pcall of nothing", function() routine.pcall() end,
     "routine.pcall: a function expected, got no value" },
   { routines, "routine.pcall of nil", function() return (routine.pcall(nil)) end, { false } },
+  { routines, "a scope of a number", function() routine.scope(5) end,
+    "routine.scope: a function expected, got 5" },
+  { routines, "a scope of nothing", function() routine.scope() end,
+    "routine.scope: a function expected, got nil" },
+  { routines, "a child that is no function", function()
+    routine.scope(function(scope) scope:start "x" end)
+  end, "scope:start: a function expected, got string" },
+  { routines, "a start without a scope", function()
+    routine.scope(function(scope) scope.start(nothing) end)
+  end, "scope:start: a scope expected, got function" },
+  { routines, "a cancel without a scope", function()
+    routine.scope(function(scope) scope.cancel() end)
+  end, "scope:cancel: a scope expected, got nil" },
+  { routines, "a child of a scope that is over", function()
+    local over
+    routine.scope(function(scope) over = scope end)
+    return over:start(nothing)
+  end, { nil, "closed", n = 2 } },
   { routines, "a shield of a number", function() routine.shield(5) end,
     "routine.shield: a function expected, got 5" },
   { routines, "a cleanup that is a table", function() routine.defer {} end,

@@ -84,6 +84,10 @@ describe("the stubs for editors", function()
     assert.same(functions(getmetatable(handle).__index), functions(timers.handle))
   end)
 
+  it("name the methods of scopes", function()
+    assert.same(functions(core.scopeMethods), functions(routines.scope))
+  end)
+
   it("name the functions of weft.routine", function()
     local inLua = { configure = true, stats = true }
     assert.same(functions(routine, inLua), functions(routines.routine))

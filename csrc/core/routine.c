@@ -276,6 +276,31 @@ bool weft_shield(weft_world *world, weft_routine *self, bool up)
   return weft__is_running(world, self) && weft__sched_shield(&world->sched, &self->task, up);
 }
 
+uint32_t weft_shields(const weft_routine *routine)
+{
+  return routine->task.shields;
+}
+
+bool weft_interrupt(weft_world *world, weft_routine *routine, uint32_t level)
+{
+  const weft__task *task = &routine->task;
+  bool lowers = level < task->interrupt;
+  if (!task->alive || task->unstarted || level > 64) return false;
+  if (lowers && (!weft__is_running(world, routine) || weft__sched_is_armed(task))) return false;
+  weft__sched_interrupt(&world->sched, &routine->task, level);
+  return true;
+}
+
+bool weft_told(const weft_world *world, const weft_routine *routine)
+{
+  return weft__sched_is_told(&world->sched, &routine->task);
+}
+
+void weft_adopt(weft_world *world, weft_routine *host, weft_routine *child, uint32_t shields)
+{
+  weft__sched_adopt(&world->sched, host ? &host->task : NULL, &child->task, shields);
+}
+
 bool weft_routine_cancelled(const weft_routine *routine)
 {
   return routine->task.cancel;
@@ -283,7 +308,7 @@ bool weft_routine_cancelled(const weft_routine *routine)
 
 bool weft_routine_has_joiners(const weft_routine *routine)
 {
-  return routine->task.joiners != WEFT_NO_SLOT || routine->task.watched;
+  return routine->task.joiners != WEFT_NO_SLOT || routine->task.watched || routine->task.hosted;
 }
 
 bool weft_routine_pinned(const weft_routine *routine)
@@ -325,9 +350,21 @@ weft_status weft_arm_next_tick(weft_world *world, weft_routine *self)
 
 weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self)
 {
-  if (!weft__is_running(world, self) || !self->task.cancel) return WEFT_OUTSIDE;
+  if (!weft__is_running(world, self) || !weft__sched_is_asked(&self->task)) return WEFT_OUTSIDE;
   weft__sched_arm_cancelled(&world->sched, &self->task);
   return WEFT_OK;
+}
+
+weft_status weft_arm_last_join(weft_world *world, weft_routine *self, weft_handle handle,
+                               bool *done)
+{
+  if (!weft__is_running(world, self) || !weft_told(world, self)) return WEFT_OUTSIDE;
+  weft__task *target = weft__sched_find(&world->sched, handle);
+  if (!target) return WEFT_EXPIRED;
+  *done = !target->alive;
+  if (*done) return WEFT_OK;
+  if (world->sched.force) return WEFT_FORCED;
+  return weft__sched_arm_last_join(&world->sched, &self->task, target);
 }
 
 weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle handle,

@@ -371,7 +371,7 @@ weft__task *weft__sched_take(weft__sched *sched)
   task->place = WEFT_PLACE_NONE;
   WEFT_DEBUG_DO(task->position = WEFT_HEAP_NOWHERE); /* for the heap's assertions alone */
   task->unstarted = false;
-  task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
+  task->state = weft__sched_is_asked(task) ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
   if (WEFT_UNLIKELY(task->wake == WEFT_FIRED)) weft__events_taken(sched, task);
   sched->counts.resumed++;
   task->resumes++;

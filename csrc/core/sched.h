@@ -18,6 +18,7 @@
 #include "core/ring.h"
 
 #define WEFT_NO_SLOT UINT32_MAX
+#define WEFT_MAX_RAISES 127            /* what a task counts */
 #define WEFT_SEVERAL (UINT32_MAX - 1)  /* in place of a slot: not one, several */
 #define WEFT_ON_EVENT (UINT32_MAX - 2) /* in place of a slot: an event */
 
@@ -46,23 +47,26 @@ typedef struct weft__task {
   uint32_t position;   /* in its heap or ring */
   uint32_t generation; /* of the slot; bumped when it is reused */
   uint32_t next,
-      prev;          /* among the joiners of a task, in the cancel lane, or among free slots */
-  uint32_t joiners;  /* the first of those that wait for this task */
-  uint32_t joins;    /* the task that this one waits for, WEFT_SEVERAL or WEFT_ON_EVENT */
-  uint8_t state;     /* weft_state */
-  uint8_t place;     /* weft__place */
-  uint8_t raises;    /* cancels delivered so far */
-  int8_t wake;       /* weft_status: how the last wait ended */
-  bool unstarted;    /* never resumed */
-  uint8_t owned : 6; /* weft__owned */
+      prev;           /* among the joiners of a task, in the cancel lane, or among free slots */
+  uint32_t joiners;   /* the first of those that wait for this task */
+  uint32_t joins;     /* the task that this one waits for, WEFT_SEVERAL or WEFT_ON_EVENT */
+  uint8_t state;      /* weft_state */
+  uint8_t place;      /* weft__place */
+  uint8_t raises : 7; /* cancels delivered so far, at most WEFT_MAX_RAISES */
+  bool hosted : 1;    /* somebody has it in a scope */
+  int8_t wake;        /* weft_status: how the last wait ended */
+  bool unstarted;     /* never resumed */
+  uint8_t owned : 2;  /* weft__owned */
   bool on_real_time : 1; /* the clock of `since` */
   bool on_steps : 1;     /* it counts fixed steps instead */
+  bool watched : 1;      /* somebody waits for it among several */
+  uint8_t joined : 3;    /* weft_state with which the task it last joined has ended */
   bool alive : 1;
-  bool cancel : 1;     /* asked to stop */
-  uint8_t shields : 6; /* > 0: a cancel is held back */
-  uint8_t joined : 7;  /* weft_state with which the task it last joined has ended */
-  bool watched : 1;    /* somebody waits for it among several */
-  uint32_t resumes;    /* wraps */
+  bool sheltered : 1;    /* of a scope within a shield: cancels from above are held back */
+  uint8_t shields : 6;   /* > 0: a cancel is held back */
+  bool cancel : 1;       /* asked to stop */
+  uint8_t interrupt : 7; /* as if it were, while fewer shields are up than this */
+  uint32_t resumes;      /* wraps */
 } weft__task;
 
 /* What a task of an owner has beside its slot. */
@@ -107,6 +111,7 @@ struct weft__sched {
   weft__heap sim_heap, real_heap;
   weft__heap step_heap;   /* deadlines in fixed steps; without room if the world has none */
   weft__several *several; /* by slot; memory that nobody touches until it is used */
+  uint32_t hosted;        /* tasks that somebody has in a scope */
   uint64_t ring_searches; /* so far: marks of earlier ones mean nothing */
   uint32_t cancel_first, cancel_last, cancel_count;
   uint32_t cancel_pass_left; /* how many of the lane belong to the pass */
@@ -141,6 +146,12 @@ static inline bool weft__sched_is_armed(const weft__task *task)
   return task->place != WEFT_PLACE_NONE || task->joins != WEFT_NO_SLOT;
 }
 
+/* Whether it was asked to stop, or a part of it; a shield may hold that back. */
+static inline bool weft__sched_is_asked(const weft__task *task)
+{
+  return task->cancel || task->interrupt > 0;
+}
+
 weft_handle weft__sched_handle(const weft__sched *sched, const weft__task *task);
 /* The task of a handle, alive or finished; NULL once the slot was reused. */
 weft__task *weft__sched_find(const weft__sched *sched, weft_handle handle);
@@ -171,6 +182,15 @@ void weft__sched_make_ready(weft__sched *sched, weft__task *task, weft_status wa
 
 /* True if the task was alive. */
 bool weft__sched_cancel(weft__sched *sched, weft__task *task);
+/* The same from above: from its owner, or for all of the world. */
+void weft__sched_cancel_from_above(weft__sched *sched, weft__task *task);
+/* See `weft_interrupt`. A lower level than before is for the running task alone. */
+void weft__sched_interrupt(weft__sched *sched, weft__task *task, uint32_t level);
+/* Whether its next wait would be told to stop. */
+bool weft__sched_is_told(const weft__sched *sched, const weft__task *task);
+/* See `weft_adopt`; NULL for no host. */
+void weft__sched_adopt(weft__sched *sched, const weft__task *host, weft__task *child,
+                       uint32_t shields);
 
 /* --- sched_arm.c: how a wait begins --- */
 
@@ -186,6 +206,8 @@ weft_status weft__sched_arm_steps(weft__sched *sched, weft__task *task, int64_t 
 /* `timeout` < 0 for none. */
 weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__task *target,
                                  int64_t timeout);
+/* The same for one that is told to stop, which is told again when the target has ended. */
+weft_status weft__sched_arm_last_join(weft__sched *sched, weft__task *task, weft__task *target);
 /* Until `needed` (at most `count`) of those watched have ended; `*done` if they have already, then
    nothing is armed. The watches are in use until the wait is over. */
 weft_status weft__sched_arm_several(weft__sched *sched, weft__task *task, weft_watch *watches,

@@ -88,6 +88,17 @@ weft_status weft__sched_arm_join(weft__sched *sched, weft__task *task, weft__tas
   return WEFT_OK;
 }
 
+weft_status weft__sched_arm_last_join(weft__sched *sched, weft__task *task, weft__task *target)
+{
+  WEFT_ASSERT(target->alive && weft__sched_is_told(sched, task));
+  if (target == task) return WEFT_SELF;
+  if (weft__joins_close_ring(sched, task, target)) return WEFT_RING;
+  if (task->raises > 0) task->raises--; /* the lane counts it again */
+  weft__begin_wait(sched, task, false);
+  weft__joins_add(sched, target, task);
+  return WEFT_OK;
+}
+
 weft_status weft__sched_arm_several(weft__sched *sched, weft__task *task, weft_watch *watches,
                                     uint32_t count, uint32_t needed, int64_t timeout,
                                     bool *done)
@@ -119,7 +130,7 @@ void weft__sched_disarm(weft__sched *sched, weft__task *task)
 {
   if (task->place == WEFT_PLACE_CANCEL) weft__cancel_lane_remove(sched, task);
   weft__sched_detach(sched, task);
-  task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
+  task->state = weft__sched_is_asked(task) ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
 }
 
 int64_t weft__sched_slept(const weft__sched *sched, const weft__task *task)

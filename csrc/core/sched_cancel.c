@@ -49,7 +49,7 @@ weft__task *weft__cancel_lane_take(weft__sched *sched)
   sched->cancel_first = task->next;
   if (sched->cancel_first == WEFT_NO_SLOT) sched->cancel_last = WEFT_NO_SLOT;
   task->next = WEFT_NO_SLOT;
-  if (task->raises < UINT8_MAX) task->raises++;
+  if (task->raises < WEFT_MAX_RAISES) task->raises++;
   return task;
 }
 
@@ -61,40 +61,70 @@ bool weft__sched_shield(weft__sched *sched, weft__task *task, bool up)
   if (up ? task->shields == MAX_SHIELDS : task->shields == 0) return false;
   task->shields = (uint8_t)(up ? task->shields + 1 : task->shields - 1) & MAX_SHIELDS;
   if (!weft__sched_is_armed(task))
-    task->state = task->cancel ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
+    task->state = weft__sched_is_asked(task) ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
   (void)sched;
   return true;
+}
+
+/* Ends the wait it is in; one that runs is told by its next. */
+static void tell(weft__sched *sched, weft__task *task)
+{
+  if (task == sched->running && !weft__sched_is_armed(task)) {
+    task->state = WEFT_STATE_CANCELLING;
+  } else if (task->place != WEFT_PLACE_CANCEL) {
+    weft__sched_detach(sched, task);
+    put(sched, task);
+  }
 }
 
 bool weft__sched_cancel(weft__sched *sched, weft__task *task)
 {
   if (!task->alive) return false;
   bool holds = task->shields > 0 && !sched->force;
-  bool held = task->cancel && task->shields > 0 && task->place != WEFT_PLACE_CANCEL;
-  if (holds || (task->cancel && !held)) {
-    task->cancel = true;
-    return true;
-  }
+  bool told = task->cancel && task->shields == 0;
   task->cancel = true;
-  if (task == sched->running && !weft__sched_is_armed(task)) {
-    task->state = WEFT_STATE_CANCELLING;
+  if (holds || (told && !sched->force)) return true;
+  if (!task->unstarted) {
+    tell(sched, task);
     return true;
   }
   weft__sched_detach(sched, task);
-  if (task->unstarted) {
-    if (sched->ops->dropped) sched->ops->dropped(sched, task);
-    weft__sched_finish(sched, task, WEFT_STATE_CANCELLED);
-    weft__sched_release(sched, task);
-  } else {
-    put(sched, task);
-  }
+  if (sched->ops->dropped) sched->ops->dropped(sched, task);
+  weft__sched_finish(sched, task, WEFT_STATE_CANCELLED);
+  weft__sched_release(sched, task);
   return true;
+}
+
+void weft__sched_cancel_from_above(weft__sched *sched, weft__task *task)
+{
+  if (!task->sheltered || sched->force) weft__sched_cancel(sched, task);
+}
+
+void weft__sched_interrupt(weft__sched *sched, weft__task *task, uint32_t level)
+{
+  WEFT_ASSERT(task->alive && !task->unstarted && level <= MAX_SHIELDS + 1);
+  bool lowers = level < task->interrupt;
+  task->interrupt = (uint8_t)level & 127;
+  if (!lowers) {
+    if (level > task->shields) tell(sched, task);
+    return;
+  }
+  WEFT_ASSERT(task == sched->running && !weft__sched_is_armed(task));
+  if (weft__sched_is_asked(task)) return;
+  task->state = WEFT_STATE_RUNNING;
+  task->raises = 0; /* it was told of something that is over */
+}
+
+bool weft__sched_is_told(const weft__sched *sched, const weft__task *task)
+{
+  bool held = task->shields > 0 && !sched->force;
+  return (task->cancel && !held) || task->interrupt > task->shields;
 }
 
 WEFT_NOINLINE weft_status weft__admit_cancelled(weft__sched *sched, weft__task *task)
 {
   WEFT_CHECK(!weft__sched_is_armed(task)); /* two waits at once */
-  if (task->shields > 0 && !sched->force) return WEFT_OK;
+  if (!weft__sched_is_told(sched, task)) return WEFT_OK;
   if (task->raises == 0) {
     task->raises = 1;
     return WEFT_CANCELLED;
@@ -112,4 +142,11 @@ void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task)
   WEFT_CHECK(!weft__sched_is_armed(task));
   weft__begin_wait(sched, task, false);
   put(sched, task);
+}
+
+void weft__cancel_lane_put(weft__sched *sched, weft__task *task)
+{
+  put(sched, task);
+  /* While the lane of a pass is worked off it comes in the same one. */
+  if (sched->early) sched->cancel_pass_left++;
 }

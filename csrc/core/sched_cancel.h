@@ -9,6 +9,8 @@
 
 #include "core/sched.h"
 
+/* To its end, a task that waits for nothing and is told already. */
+void weft__cancel_lane_put(weft__sched *sched, weft__task *task);
 /* The first of the lane, which tells it. */
 weft__task *weft__cancel_lane_take(weft__sched *sched);
 void weft__cancel_lane_remove(weft__sched *sched, weft__task *task);

@@ -7,6 +7,8 @@
 */
 #include "core/sched_joins.h"
 
+#include "core/sched_cancel.h"
+
 /* --- Joiners ------------------------------------------------------------------------------- */
 
 void weft__joins_add(weft__sched *sched, weft__task *target, weft__task *task)
@@ -163,7 +165,20 @@ void weft__joins_came(weft_watch *watch, weft_state state)
                                            : WEFT_OK);
 }
 
-/* --- Both ---------------------------------------------------------------------------------- */
+/* --- Hosts --------------------------------------------------------------------------------- */
+
+void weft__sched_adopt(weft__sched *sched, const weft__task *host, weft__task *child,
+                       uint32_t shields)
+{
+  if (child->hosted) sched->hosted--;
+  child->hosted = host != NULL;
+  child->sheltered = host && (shields > 0 || host->sheltered);
+  if (!host) return;
+  sched->hosted++;
+  weft__several_of(sched, weft__sched_slot(sched, child))->host = weft__sched_slot(sched, host);
+}
+
+/* --- All of them --------------------------------------------------------------------------- */
 
 bool weft__joins_leave(weft__sched *sched, weft__task *task)
 {
@@ -180,18 +195,24 @@ void weft__joins_tell(weft__sched *sched, weft__task *task, weft_state state)
 {
   while (task->joiners != WEFT_NO_SLOT) {
     weft__task *joiner = weft__sched_at(sched, task->joiners);
-    joiner->joined = (uint8_t)state;
-    weft__sched_make_ready(sched, joiner, WEFT_OK);
+    joiner->joined = (uint8_t)state & 7;
+    if (WEFT_UNLIKELY(weft__sched_is_told(sched, joiner))) {
+      weft__sched_detach(sched, joiner);
+      weft__cancel_lane_put(sched, joiner);
+    } else {
+      weft__sched_make_ready(sched, joiner, WEFT_OK);
+    }
   }
   while (task->watched)
     weft__joins_came(weft__several_of(sched, weft__sched_slot(sched, task))->watchers, state);
+  if (WEFT_UNLIKELY(task->hosted)) weft__sched_adopt(sched, NULL, task, 0);
 }
 
 /* --- Rings --------------------------------------------------------------------------------- */
 
 static bool is_waited_for(const weft__task *task)
 {
-  return task->joiners != WEFT_NO_SLOT || task->watched;
+  return task->joiners != WEFT_NO_SLOT || task->watched || task->hosted;
 }
 
 /* The end of the list of those that the running search has found. */
@@ -242,6 +263,12 @@ static void found_watchers(search *s, const weft__task *task)
   } while (watch != first);
 }
 
+static void found_host(search *s, const weft__task *task)
+{
+  if (task->hosted)
+    found_stuck(s, weft__several_of(s->sched, weft__sched_slot(s->sched, task))->host);
+}
+
 /* Marks whoever cannot end before `task` does, itself included: from it backwards, so that a task
    nobody waits for costs nothing. No recursion, no memory: chains may be as long as the world. */
 static void find_stuck(weft__sched *sched, const weft__task *task)
@@ -253,6 +280,7 @@ static void find_stuck(weft__sched *sched, const weft__task *task)
   for (; slot != WEFT_NO_SLOT; slot = weft__several_of(sched, slot)->next_stuck) {
     found_joiners(&s, weft__sched_at(sched, slot));
     found_watchers(&s, weft__sched_at(sched, slot));
+    found_host(&s, weft__sched_at(sched, slot));
   }
 }
 
@@ -262,8 +290,9 @@ bool weft__joins_close_ring(weft__sched *sched, const weft__task *task,
   if (!is_waited_for(task)) return false;
   while (target != task) {
     uint32_t next = target->joins;
-    if (next == WEFT_NO_SLOT || next == WEFT_ON_EVENT) return false;
-    if (next == WEFT_SEVERAL) {
+    bool may_host = sched->hosted > 0;
+    if ((next == WEFT_NO_SLOT || next == WEFT_ON_EVENT) && !may_host) return false;
+    if (next == WEFT_SEVERAL || may_host) {
       find_stuck(sched, task);
       return is_stuck(sched, weft__sched_slot(sched, target));
     }

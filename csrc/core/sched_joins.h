@@ -9,7 +9,8 @@
 
 #include "core/sched.h"
 
-/* What a slot needs to wait for several and to be watched; read only where its task says so. */
+/* What a slot needs to wait for several, to be watched and to be hosted; read only where its task
+   says so. */
 struct weft__several {
   weft_watch *watches;  /* those of its wait, in the caller's memory */
   weft_watch *watchers; /* the first of those that are on this task: a ring */
@@ -23,6 +24,7 @@ struct weft__several {
   uint32_t next_lost;   /* of those whose time is over with something to give back */
   bool on_events;       /* there are events among the watches of its wait */
   weft_watch own;       /* that of a wait for one event */
+  uint32_t host;        /* the task that has this one in a scope */
 };
 
 static inline weft__several *weft__several_of(const weft__sched *sched, uint32_t slot)

@@ -56,7 +56,7 @@ static void cancel_all_of(weft__sched *sched, uint32_t owner)
   while (cursor.at != WEFT_NO_MEMBER) {
     weft__task *task = weft__sched_at(sched, cursor.at);
     cursor.at = sched->members[cursor.at].next;
-    weft__sched_cancel(sched, task);
+    weft__sched_cancel_from_above(sched, task);
   }
   sched->owners.cursors = cursor.outer;
 }

@@ -15,8 +15,9 @@ static bool joiner_valid(const weft__sched *sched, const weft__task *task)
 static bool task_valid(const weft__sched *sched, const weft__task *task)
 {
   if (!task->alive)
-    return task->place == WEFT_PLACE_NONE && task->joins == WEFT_NO_SLOT && !task->watched;
-  if (task->cancel && task->shields == 0 && task->place != WEFT_PLACE_CANCEL &&
+    return task->place == WEFT_PLACE_NONE && task->joins == WEFT_NO_SLOT && !task->watched &&
+           !task->hosted;
+  if (weft__sched_is_told(sched, task) && task->place != WEFT_PLACE_CANCEL &&
       task->place != WEFT_PLACE_NONE)
     return false;
   if (task->joins != WEFT_NO_SLOT) {
@@ -40,7 +41,8 @@ static bool list_valid(const weft__sched *sched, uint32_t slot, uint32_t *seen)
     const weft__task *task = weft__sched_at(sched, at);
     const weft__member *member = &sched->members[at];
     if (++*seen > sched->active || !task->alive || member->owner != slot) return false;
-    if (member->prev != last || (owner->destroyed && !task->cancel)) return false;
+    if (member->prev != last || (owner->destroyed && !task->cancel && !task->sheltered))
+      return false;
     if (task->owned != (owner->scaled ? WEFT_OWNED_SCALED : WEFT_OWNED)) return false;
     if (task->place == WEFT_PLACE_FROZEN && owner->clock.scale > 0) return false;
     last = at;
@@ -76,15 +78,16 @@ static bool cancel_lane_valid(const weft__sched *sched)
 
 bool weft__sched_valid(const weft__sched *sched)
 {
-  uint32_t active = 0, registered = 0;
+  uint32_t active = 0, registered = 0, hosted = 0;
   for (uint32_t slot = 0; slot < sched->fresh; slot++) {
     const weft__task *task = weft__sched_at(sched, slot);
     if (!task_valid(sched, task)) return false;
     active += task->alive;
+    hosted += task->hosted;
     registered += task->place != WEFT_PLACE_NONE && task->place != WEFT_PLACE_CANCEL &&
                   task->place != WEFT_PLACE_FROZEN;
   }
-  if (active != sched->active) return false;
+  if (active != sched->active || hosted != sched->hosted) return false;
   if (registered != sched->ready.live + sched->urgent.live + sched->sim_heap.count +
                         sched->real_heap.count + sched->step_heap.count)
     return false;

@@ -306,7 +306,7 @@ weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left)
   for (uint32_t pass = 1; pass <= passes && sched->active > 0; pass++) {
     sched->force = pass == passes;
     for (uint32_t slot = 0; slot < sched->fresh; slot++)
-      weft__sched_cancel(sched, weft__sched_at(sched, slot));
+      weft__sched_cancel_from_above(sched, weft__sched_at(sched, slot));
     weft__sched_begin_drain(sched);
     if (!pass_is_empty(sched)) run_pass(world);
     weft__timers_cancel_all(&world->timers); /* those that cleanups have armed */

@@ -454,6 +454,29 @@ bool weft_pass_leave(weft_world *world, weft_routine *routine, weft_status statu
 */
 bool weft_shield(weft_world *world, weft_routine *self, bool up);
 
+/* How many shields are up. */
+uint32_t weft_shields(const weft_routine *routine);
+
+/*
+** For hosts that build scopes: parts of routines that can be stopped alone. While a level above 0 is
+** set, the routine is told as if it were cancelled, where fewer shields are up than the level says; 0
+** takes that back, and what it has swallowed is forgotten. `weft_routine_cancelled` does not tell of
+** it. False for an unstarted or ended routine, for a level over 64, and for a lower one than before
+** of a routine that does not run.
+*/
+bool weft_interrupt(weft_world *world, weft_routine *routine, uint32_t level);
+/* Whether its next wait would be told, of a cancel or of an interrupt. */
+bool weft_told(const weft_world *world, const weft_routine *routine);
+
+/*
+** `host` has `child` in a scope and will not end before it: from now on that counts as waiting for it,
+** where rings of joins are looked for and for the `ended` hook. With `shields` > 0 up where the scope
+** began, or if the host is such a child itself, cancels that come through the child's owner or
+** `weft_world_drain` leave it to its host, but for the last pass. It holds until the child has ended;
+** a NULL host takes it back, which is due if the host ends first all the same.
+*/
+void weft_adopt(weft_world *world, weft_routine *host, weft_routine *child, uint32_t shields);
+
 /* Pinned waits of the running routine. WEFT_OK; WEFT_CANCELLED; WEFT_OUTSIDE; WEFT_INVALID for a
    negative time or one over 1e9 s; WEFT_NOSTACK, WEFT_NOMEM or WEFT_MAPCOUNT if no stack could be
    had to go on with the others (then it did not wait). 0 ns is the next tick. */
@@ -516,6 +539,11 @@ weft_status weft_arm_join(weft_world *world, weft_routine *self, weft_handle han
 weft_status weft_arm_any(weft_world *world, weft_routine *self, weft_watch *watches,
                          uint32_t count, uint32_t needed, int64_t timeout, bool *done);
 weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self);
+/* For one that was told to stop and has to see another end first: it is told again when that has ended,
+   in the same pass if it can be, and that does not count as swallowed. As `weft_arm_join`; WEFT_OUTSIDE
+   if it is not told, WEFT_FORCED in the last pass of `weft_world_drain`. */
+weft_status weft_arm_last_join(weft_world *world, weft_routine *self, weft_handle handle,
+                               bool *done);
 
 /* Leaves with an armed wait, keeping the stack; answers as `weft_woken`, or why it could not
    leave (then the wait is disarmed). */

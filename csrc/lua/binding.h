@@ -175,6 +175,9 @@ typedef struct record {
   bool holds : 1;      /* it may hold locks */
 } record;
 
+typedef struct scope scope;           /* scope.c */
+typedef struct scope_link scope_link; /* what a slot has to do with scopes */
+
 struct realm {
   universe *universe;
   weft_world *world;  /* NULL once closed */
@@ -191,7 +194,8 @@ struct realm {
   ears ears;
   messages messages;
   overruns overruns;
-  uint32_t looked; /* routine_look_around: the next slot */
+  scope_link *scope_links; /* by slot; NULL before first use */
+  uint32_t looked;         /* routine_look_around: the next slot */
   weft_world_config config;
   uint64_t traced_at; /* report.c: when the trace in the store was kept */
   record report;      /* of a routine that has ended and is to be reported */
@@ -325,6 +329,8 @@ void waits_open(lua_State *L);
    that does: what the wait gives is returned. */
 struct wait_call;
 int waits_for(lua_State *L, struct wait_call *call, const char *who);
+/* scope, handler, results or an error of its function -> results; when no child is left */
+int waits_in_scope(lua_State *L);
 
 /* The values of a wait that is none, as the C function that would wait returns them. */
 int waits_none(lua_State *L, const struct wait_call *call);
@@ -365,6 +371,24 @@ void parcels_drop(universe *U, uint32_t parcel);
 /* The same -> its values; how many, or -1 and none if there is no memory for so many. */
 int parcels_take(universe *U, lua_State *L, uint32_t parcel);
 
+/* --- scope.c --- */
+void scope_open(lua_State *L);
+void scope_push_functions(lua_State *L);
+void scope_fini(lua_State *L, realm *R);
+scope *scope_check(lua_State *L, int index, const char *name);
+/* Arms the wait for a child; `*done`: there is none left. */
+weft_status scope_arm(weft_routine *self, scope *s, bool *done);
+/* The wait cannot be: the scope ends, its children are cancelled. */
+void scope_fail_waiting(weft_routine *self, scope *s);
+bool scope_is_done(const scope *s);
+int scope_result(lua_State *L);
+/* A routine that may be a child has ended, or was never entered. */
+void scope_child_ended(realm *R, const weft_routine *child, record *rec);
+void scope_host_cancelled(realm *R, const weft_routine *routine);
+/* What runs on the host's coroutine has ended: so do the scopes that are open all the same. */
+void scope_abandon(realm *R, weft_routine *host);
+bool scope_interrupts(const realm *R, const weft_routine *self); /* one of its own does */
+
 /* --- handle.c --- */
 void handle_open(lua_State *L); /* -> metatable */
 bool handle_test(lua_State *L, int index);
@@ -394,6 +418,8 @@ void report_routine(realm *R, const record *rec);
 int report_traceback(lua_State *L); /* message handler: error -> error, its trace kept aside */
 /* -> trace of the error at `index`: the one kept aside, or of `traced` if that is given */
 void report_push_trace(lua_State *L, realm *R, int index, lua_State *traced);
+/* error, trace or no string -> error: its trace is kept aside, it is about to be raised */
+void report_keep_trace(lua_State *L, realm *R);
 void report_forget_trace(realm *R);
 void report_callback(realm *R, lua_State *L); /* error -> : of a system or a post */
 void report_failure(realm *R, lua_State *L);  /* the same where nothing catches an error */

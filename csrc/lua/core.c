@@ -326,6 +326,7 @@ int luaopen_weft_core(lua_State *L)
   locks_open(L);
   channel_open(L);
   watches_open(L);
+  scope_open(L);
   waits_open(L);
   loops_open(L);
   require_open(L);

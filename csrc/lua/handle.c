@@ -294,7 +294,11 @@ static int handle_cancel(lua_State *L)
   realm *R = handle_realm(L, h);
   weft_routine *routine = R ? weft_routine_find(R->world, h->id) : NULL;
   if (routine && !lua_isnoneornil(L, 2)) keep_reason(L, R, routine);
-  lua_pushboolean(L, routine && weft_routine_cancel(R->world, routine));
+  if (routine) {
+    scope_host_cancelled(R, routine);
+    weft_routine_cancel(R->world, routine);
+  }
+  lua_pushboolean(L, routine != NULL);
   return 1;
 }
 

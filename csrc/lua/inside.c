@@ -43,7 +43,7 @@ static int api_is_cancelled(lua_State *L)
   const universe *U = binding_universe(L);
   const weft_routine *self = binding_self(U);
   if (!self) return binding_outside(L, "routine.isCancelled");
-  lua_pushboolean(L, weft_routine_cancelled(self));
+  lua_pushboolean(L, weft_routine_cancelled(self) || scope_interrupts(U->current, self));
   const record *rec = record_of(self);
   if (!rec->has_reason) return 1;
   uint32_t cell = rec->recorded ? U->current->values.next[rec->cells] : rec->cells;

@@ -80,6 +80,7 @@ static void free_parts(lua_State *L, realm *R)
   threads_fini(L, &R->threads);
   ears_fini(L, &R->ears);
   messages_fini(L, &R->messages);
+  scope_fini(L, R);
 }
 
 /* -> userdata, a world that is closed as yet */
@@ -189,6 +190,7 @@ int life_configure(lua_State *L)
   }
   drop_idle_threads(L, R);
   locks_forget(L, R);
+  scope_fini(L, R);
   R->threads = fresh;
   R->config = config;
   R->serial = ++R->universe->next_serial;

@@ -144,6 +144,15 @@ static int make_trace(lua_State *L, void *context)
   return 1;
 }
 
+/* error, trace -> */
+static void keep_trace(lua_State *L, realm *R)
+{
+  lua_xmove(L, R->store, 2);
+  lua_replace(R->store, STORE_TRACE);
+  lua_replace(R->store, STORE_TRACED);
+  R->traced_at = moment(R);
+}
+
 int report_traceback(lua_State *L)
 {
   const universe *U = binding_universe(L);
@@ -156,11 +165,21 @@ int report_traceback(lua_State *L)
   }
   compat_release_finalizers(L, held);
   lua_pushvalue(L, 1);
-  lua_xmove(L, R->store, 2);
-  lua_replace(R->store, STORE_TRACED);
-  lua_replace(R->store, STORE_TRACE);
-  R->traced_at = moment(R);
+  lua_insert(L, -2);
+  keep_trace(L, R);
+  lua_settop(L, 1);
   return 1;
+}
+
+void report_keep_trace(lua_State *L, realm *R)
+{
+  if (!lua_isstring(L, -1)) {
+    lua_pop(L, 1);
+    return;
+  }
+  lua_pushvalue(L, -2);
+  lua_insert(L, -2);
+  keep_trace(L, R);
 }
 
 void report_push_trace(lua_State *L, realm *R, int index, lua_State *traced)

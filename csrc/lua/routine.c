@@ -91,6 +91,13 @@ static int enter(realm *R, record *rec, uint32_t cell, uint32_t count, int *nres
 #define HOT __attribute__((flatten))
 #define RARE __attribute__((noinline))
 
+/* A bare yield is over then, and the next wait of ours raises. */
+static RARE bool only_interrupted(const realm *R, const weft_routine *self)
+{
+  bool cancelled = weft_routine_cancelled(self) && weft_shields(self) == 0;
+  return !cancelled && scope_interrupts(R, self);
+}
+
 /* Goes on after a wait. LUA_YIELD with `*nresults` < 0: it is to be ended by force. LUA_ERRRUN with
    that: its coroutine does not wait any more, a script has had its hands in it. */
 static inline int reenter(realm *R, weft_routine *self, record *rec, int *nresults)
@@ -102,7 +109,7 @@ static inline int reenter(realm *R, weft_routine *self, record *rec, int *nresul
     rec->bare = false;
     *nresults = -1;
     if (lua_status(co) != LUA_YIELD) return LUA_ERRRUN;
-    if (woken == WEFT_CANCELLED) return LUA_YIELD;
+    if (woken == WEFT_CANCELLED && !only_interrupted(R, self)) return LUA_YIELD;
     *nresults = 0;
     lua_pushnumber(co, (lua_Number)weft_slept(R->world, self) / 1e9);
     nargs = 1;
@@ -347,6 +354,7 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
       else
         ended_badly(R, self, rec);
     }
+    scope_abandon(R, self);
     if (!rec->defers) return end_status(rec);
     nresults = 0; /* LuaJIT does not say; what it was, it was of another coroutine */
     status = enter_defer(R, self, rec, &nresults);
@@ -449,6 +457,7 @@ void routine_dropped(void *host, weft_routine *self)
 {
   realm *R = host;
   record *rec = record_of(self);
+  scope_child_ended(R, self, rec);
   values_drop(R, rec->cells);
 }
 
@@ -459,6 +468,7 @@ void routine_ended(void *host, weft_routine *self, bool joined)
   if (rec->named) inspect_forget_name(R, self);
   if (rec->holds) locks_let_go(R, self);
   threads_give(R, rec, true);
+  scope_child_ended(R, self, rec);
   bool failed = rec->outcome == OUTCOME_FAILED;
   if (is_forced_end(rec) || (failed && !joined)) {
     R->report =

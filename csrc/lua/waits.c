@@ -13,7 +13,7 @@
 #include "lua/binding.h"
 #include "lua/waitables.h"
 
-enum kind { KIND_SLEEP, KIND_JOIN, KIND_SEVERAL, KIND_EVENT, KIND_FD, KIND_STEPS };
+enum kind { KIND_SLEEP, KIND_JOIN, KIND_SEVERAL, KIND_EVENT, KIND_FD, KIND_STEPS, KIND_SCOPE };
 
 /* Native stack that a pinned wait leaves to what comes after it: where Lua has no limit of C calls of
    its own, a recursion that waits ends in an error and not in the guard. */
@@ -119,6 +119,7 @@ static int end_fd(lua_State *L, weft_status woken)
 static RARE int end_other_wait(lua_State *L, const weft_routine *self, enum kind kind)
 {
   weft_status woken = weft_woken(self);
+  if (kind == KIND_SCOPE && !COMPAT_TOKENS) return waits_in_scope(L);
   if (kind == KIND_SEVERAL) watches_forget(realm_of(self), self);
   if (woken == WEFT_CANCELLED) return raise_cancelled(L, realm_of(self));
   if (COMPAT_TOKENS) return push_token(L, realm_of(self), self, woken);
@@ -150,9 +151,14 @@ static inline weft_routine *runs_on(lua_State *L)
 
 static int continue_wait(lua_State *L, int status, lua_KContext context);
 
+/* A wait that keeps more than two values below it says how many. */
+#define KIND_BITS 8
+#define keeps(kind, values) ((lua_KContext)(kind) | (lua_KContext)(values) << KIND_BITS)
+
 static RARE int send_back(lua_State *L, lua_KContext context)
 {
-  lua_settop(L, 2);
+  int kept = (int)(context >> KIND_BITS);
+  lua_settop(L, kept > 0 ? kept : 2);
   refuse(L, "belongs to a routine");
   return compat_yield(L, 2, context, continue_wait);
 }
@@ -162,7 +168,8 @@ static HOT int continue_wait(lua_State *L, int status, lua_KContext context)
 {
   const weft_routine *self = runs_on(L);
   (void)status;
-  return self ? end_wait(L, self, (enum kind)context) : send_back(L, context);
+  return self ? end_wait(L, self, (enum kind)(context & ((1 << KIND_BITS) - 1)))
+              : send_back(L, context);
 }
 
 /* --- How a wait begins --------------------------------------------------------------------- */
@@ -258,10 +265,10 @@ static RARE int leave_to_be_closed(lua_State *L)
 
 /* Leaves with what was armed, or says why nothing was. The stack holds two values at most. */
 static inline int leave(lua_State *L, weft_routine *self, bool compact, weft_status armed,
-                        enum kind kind, const char *who)
+                        lua_KContext kind, const char *who)
 {
   if (!compact || (armed != WEFT_OK && armed != WEFT_FORCED))
-    return leave_pinned(L, self, armed, kind, who);
+    return leave_pinned(L, self, armed, (enum kind)kind, who);
   if (armed == WEFT_FORCED && !COMPAT_TOKENS) return leave_to_be_closed(L);
   bool asks = COMPAT_TOKENS && realm_of(self)->universe->hooked;
   if (armed == WEFT_FORCED)
@@ -478,6 +485,53 @@ static int api_wait_fd(lua_State *L)
   return COMPAT_TOKENS ? push_token(L, realm_of(self), self, armed) : refuse(L, "closed");
 }
 
+/* --- Scopes -------------------------------------------------------------------------------- */
+
+static RARE int fail_in_scope(lua_State *L, weft_routine *self, weft_status status)
+{
+  scope_fail_waiting(self, scope_check(L, 1, "routine.scope"));
+  compat_before_throw(L);
+  return binding_failed(L, "routine.scope", status);
+}
+
+/* Waits for the children of the scope at 1, one after the other: until none is left, or until this
+   is to be left with `*count` values. What else stands on the stack stays. */
+static bool leaves_for_child(lua_State *L, bool may_be_compact, int *count)
+{
+  for (;;) {
+    bool compact, done = false;
+    weft_routine *self = find_waiter(L, &compact, "routine.scope");
+    scope *s = scope_check(L, 1, "routine.scope");
+    weft_status status = scope_arm(self, s, &done);
+    if (done) return false;
+    if (compact && may_be_compact && status == WEFT_OK) {
+      lua_KContext kind = keeps(KIND_SCOPE, lua_gettop(L));
+      *count = leave(L, self, true, status, kind, "routine.scope");
+      return true;
+    }
+    if (status == WEFT_OK) status = weft_park(realm_of(self)->world, self);
+    if (status != WEFT_OK && status != WEFT_CANCELLED) {
+      *count = fail_in_scope(L, self, status);
+      return true;
+    }
+  }
+}
+
+int waits_in_scope(lua_State *L)
+{
+  int count;
+  return leaves_for_child(L, !COMPAT_TOKENS, &count) ? count : scope_result(L);
+}
+
+/* For waits.lua: scope -> token; some child may have ended */
+static int api_wait_in_scope(lua_State *L)
+{
+  int count = 1;
+  if (!leaves_for_child(L, true, &count))
+    lua_pushlightuserdata(L, WAKE_TOKEN(binding_universe(L)));
+  return count;
+}
+
 /* --- Asking by a yield --------------------------------------------------------------------- */
 
 /* What waits.lua yields where nothing was armed: the token, one of these, and the arguments. */
@@ -489,7 +543,8 @@ enum {
   ASK_SEVERAL,
   ASK_EVENT,
   ASK_FD,
-  ASK_STEPS
+  ASK_STEPS,
+  ASK_SCOPE
 };
 
 /* The time limit at `index`, -1 without one. */
@@ -523,6 +578,8 @@ static weft_status arm_asked(realm *R, weft_routine *self, lua_State *co, bool *
     watches_keep(R, self);
     return watches_arm_set(R, self, set, done);
   }
+  case ASK_SCOPE:
+    return lua_isuserdata(co, 3) ? scope_arm(self, lua_touserdata(co, 3), done) : WEFT_INVALID;
   default:
     return weft_arm_next_tick(R->world, self);
   }
@@ -626,6 +683,7 @@ static const luaL_Reg halves[] = {{"result", api_result},
                                   {"waitForSet", wait_for_set},
                                   {"answer", api_answer},
                                   {"forget", api_forget},
+                                  {"waitInScope", api_wait_in_scope},
                                   {NULL, NULL}};
 
 /* Module table on top. Where waits end in Lua, the module has their C halves and the token, and
@@ -638,6 +696,7 @@ void waits_open(lua_State *L)
     lua_newtable(L);
   }
   binding_functions(L, functions);
+  scope_push_functions(L);
   if (COMPAT_TOKENS) {
     binding_functions(L, halves);
     inside_push_halves(L);

@@ -62,6 +62,32 @@ function Routine:join(timeout) end
 ---@field [integer] weft.Routine|weft.Signal
 ---@field timeout? number seconds of sim time, as for `join`
 
+-- --- Scopes ---------------------------------------------------------------------------------
+
+--- What `routine.scope` gives to its function.
+---@class weft.Scope
+local Scope = {}
+
+--- Queues a child: a routine that ends before the scope does. It has the owner, and with it the
+--- clock, of the routine that opened the scope. May be called from anywhere while the scope is
+--- open, by its children too. Refused with "closed" once the scope has failed, was cancelled or
+--- is over. Raises if `fn` is no function.
+---
+---     scope:start(patrol, "north gate")
+---@param fn fun(...): ...
+---@param ... any arguments of `fn`
+---@return weft.Routine? handle
+---@return nil|"closed"|"capacity"|"destroyed"|"disabled" reason why there is none
+function Scope:start(fn, ...) end
+
+--- Cancels the children and interrupts the function at its wait; when they have ended
+--- `routine.scope` raises `routine.Cancelled`, if nothing failed. The routine itself is not
+--- cancelled. May be called from anywhere.
+---
+---     if alarm then scope:cancel() end
+---@return boolean open false if it was over before
+function Scope:cancel() end
+
 -- --- The module -----------------------------------------------------------------------------
 
 --- Options of `routine.slice`; one of them is needed. An unknown key raises.
@@ -249,6 +275,36 @@ function routine.all(list) end
 ---@return any ... the values, or `nil` and `"timeout"` or `"closed"`
 function routine.waitFor(signal, timeout) end
 
+--- Calls `fn(scope)` in the running routine; whatever it starts by `scope:start` ends before this
+--- returns, in whatever way. When `fn` returns, the children are waited for and its results
+--- returned.
+---
+--- When a child fails, or `fn` itself, the other children are cancelled, in the order of their
+--- starts, and `fn` is interrupted: its wait raises `routine.Cancelled`, as the next ones do, and
+--- `isCancelled` is true, but the routine is not cancelled. When all have ended the first error is
+--- raised, with the traceback that it came with. Later errors of children are in their handles, one
+--- of `fn` goes to `onError`. A child that was cancelled alone does not fail the scope.
+---
+--- When the routine is cancelled its scopes are, with all that is in them; if children were left,
+--- `routine.Cancelled` is raised in the end, or what one of them failed with on the way out. A
+--- shield around a scope holds that back, for the children too, also where it comes from their
+--- owner; a shield within `fn` or a child holds the scope's own cancel back until it is over. At
+--- a bare `coroutine.yield()` nothing is interrupted: the next wait is. In the last pass of
+--- `world:unload`, and when the routine is ended by force, the children are cancelled and not
+--- waited for.
+---
+--- The scope joins each child from its start: a child that waits for the end of its host closes a
+--- ring, which raises. A coroutine of the script's own may not yield out of a scope; waits work
+--- everywhere. Raises outside a routine, in a finalizer, and if `fn` is no function.
+---
+---     local left, right = routine.scope(function(scope)
+---       local a, b = scope:start(scan, "left"), scope:start(scan, "right")
+---       return select(2, a:join()), select(2, b:join())
+---     end)
+---@param fn fun(scope: weft.Scope): ...
+---@return ... any results of `fn`
+function routine.scope(fn) end
+
 --- Calls `fn(...)` as Lua's `pcall` does, but lets `routine.Cancelled` through.
 ---
 ---     local ok, err = routine.pcall(loadLevel, name)
@@ -288,7 +344,8 @@ function routine.status(handle) end
 ---@return weft.Routine?
 function routine.self() end
 
---- Whether the running routine was asked to stop, and the reason that was given. Raises outside.
+--- Whether the running routine was asked to stop, or a scope that it is in, and the reason that was
+--- given for the former. Raises outside.
 ---
 ---     if routine.isCancelled() then return end
 ---@return boolean asked
@@ -326,4 +383,4 @@ function routine.world() end
 
 -- routine.configure and routine.stats are Lua, and documented in routine.lua.
 
-return { routine = routine, handle = Routine }
+return { routine = routine, handle = Routine, scope = Scope }

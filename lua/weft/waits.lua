@@ -120,6 +120,27 @@ return function(halves)
     return lowered(xpcall(fn, handler, ...))
   end
 
+  local openScope, wholeScope, bodyEnded = halves.openScope, halves.scope, halves.bodyEnded
+  local waitInScope, scopeIsDone = halves.waitInScope, halves.scopeIsDone
+  local conclude = halves.conclude
+
+  local function ended(scope, ok, ...)
+    bodyEnded(scope, ok, (...))
+    while not scopeIsDone(scope) do
+      local token = waitInScope(scope)
+      if token == ASK then token = yield(TOKEN, 8, scope) end
+      if token ~= TOKEN then foreign() end
+    end
+    conclude(scope, (...))
+    return ...
+  end
+
+  function waits.scope(fn)
+    local scope = openScope(fn)
+    if not scope then return wholeScope(fn) end
+    return ended(scope, xpcall(fn, handler, scope))
+  end
+
   function waits.pcall(...)
     if select("#", ...) == 0 then
       error("routine.pcall: a function expected, got no value", 2)

@@ -213,6 +213,39 @@ scenario("waits for several", function(_, routine, world)
   end
 end)
 
+scenario("scopes", function(_, routine, world)
+  local ended, raised = 0, nil
+  local function child(seconds, problem)
+    routine.defer(function() ended = ended + 1 end)
+    routine.wait(seconds)
+    if problem then error(problem, 0) end
+  end
+  local function body()
+    local told
+    local result = routine.scope(function(scope)
+      told = not scope:start(child, 1) or not scope:start(child, 2)
+      return routine.scope(function() return told and "told" or "fine" end)
+    end)
+    if result == "told" then return result end
+    local ok, err = pcall(routine.scope, function(scope)
+      told = not scope:start(child, 1, "boom") or not scope:start(child, 99)
+      if told then error("told", 0) end
+      table.sort({ 1, 2 }, function() routine.wait(99) end)
+    end)
+    raised = not ok and err
+    return raised
+  end
+  return function()
+    ended, raised = 0, nil
+    local host = world:start(body)
+    if not host then return "told" end
+    for _ = 1, 9 do world:tick(1) end
+    if host:status() == "failed" or raised == "told" then return "told" end
+    return world:stats().active == 0 and raised and (raised == "boom" and ended == 4 or "told")
+      and "complete"
+  end
+end)
+
 scenario("errors", function(_, routine, world)
   return function()
     local one = world:start(function() error "a string" end)
