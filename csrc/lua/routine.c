@@ -155,6 +155,16 @@ static bool is_forced_end(const record *rec)
   return rec->forced && rec->outcome == OUTCOME_CANCELLED;
 }
 
+/* Ended by force before the error on top of `co` came: that is told of now, the error takes its place
+   in the handle. A call on the helper that fails leaves nothing else there, so it is not kept there. */
+static void tell_of_forced_end(realm *R, const record *rec, lua_State *co)
+{
+  bool move = co == R->universe->helper;
+  if (move) lua_xmove(co, R->store, 1);
+  report_routine(R, rec);
+  if (move) lua_xmove(R->store, co, 1);
+}
+
 /* error on top of `co` -> ; what it means for the routine */
 static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co,
                        lua_State *traced)
@@ -177,8 +187,7 @@ static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co,
     if (binding_protect(R, report_extra, &e, 2, 0) != LUA_OK) lua_pop(helper, 1);
     return;
   }
-  /* Ended by force before: that is told of now, this error takes its place in the handle. */
-  if (is_forced_end(rec) && rec->recorded) report_routine(R, rec);
+  if (is_forced_end(rec) && rec->recorded) tell_of_forced_end(R, rec, co);
   rec->outcome = OUTCOME_FAILED;
   handle_fail(R, self, co, traced);
 }
