@@ -204,6 +204,29 @@ describe("world.onSlow", function()
   end)
 end)
 
+describe("inspect", function()
+  it("tells about how long each routine of a watched world has run", function()
+    local world = slowWorld {}
+    local busy = world:start(function()
+      spin(world)
+      routine.wait(5)
+    end)
+    world:start(function() routine.wait(5) end)
+    world:tick(0)
+    local list = world:inspect()
+    assert.equal(busy, list[1].id)
+    assert.is_true(list[1].cpuMs > 0)
+    assert.is_true(list[1].cpuMs > list[2].cpuMs)
+  end)
+
+  it("does not where nobody looks", function()
+    local world = support.world()
+    world:start(function() routine.wait(5) end)
+    world:tick(0)
+    assert.is_nil(world:inspect()[1].cpuMs)
+  end)
+end)
+
 -- On LuaJIT the end comes in code that the compiler has left alone only.
 if interpreted then
   describe("maxResumeMs", function()

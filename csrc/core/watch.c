@@ -54,18 +54,19 @@ static WEFT_RACY uint64_t read_number(const weft__watched *watched)
   return *(const volatile uint64_t *)watched->number;
 }
 
-static WEFT_RACY bool read_running(const weft__watched *watched)
+static WEFT_RACY const void *read_running(const weft__watched *watched)
 {
-  return *(void *const volatile *)watched->running != NULL;
+  return *(void *const volatile *)watched->running;
 }
 
 static void look(weft__watch *watch)
 {
   const weft__watched *watched = &watch->watched;
-  bool running = read_running(watched);
+  const void *running = read_running(watched);
+  if (running && watched->sample) watched->sample(watched->context, running, watch->period);
   uint64_t number = read_number(watched);
-  weft__seen seen = weft__look(&watch->looks, weft__clock_ns(), number, running, watched->slow,
-                               watched->over);
+  weft__seen seen = weft__look(&watch->looks, weft__clock_ns(), number, running != NULL,
+                               watched->slow, watched->over);
   if (seen == WEFT_SEEN_NOTHING) return;
   atomic_store_explicit(&watch->since, watch->looks.since, memory_order_relaxed);
   atomic_store_explicit(&watch->seen, seen, memory_order_relaxed);

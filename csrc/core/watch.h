@@ -40,6 +40,9 @@ typedef struct weft__watched {
   const uint64_t *number;
   void *const *running;
   int64_t slow, over; /* ns; 0: none */
+  /* Called by the watch's thread at each look that finds something running: it stands for so many ns. */
+  void (*sample)(void *context, const void *running, int64_t ns);
+  void *context;
 } weft__watched;
 
 /* Starts to watch the calling thread. `fn` is called on it, in a signal handler, at each look that sees

@@ -83,6 +83,7 @@ typedef struct engine {
   weft_fiber_pool *pool;
   weft_fiber *runner;
   weft__watch *watch; /* or NULL */
+  weft__sampled *sampled;
 } engine;
 
 static uint32_t stacks_for(uint32_t capacity)
@@ -110,7 +111,7 @@ static weft_status build(weft_world *world, const weft_world_config *config, eng
   if (status) goto fini_sched;
   status = weft_fiber_start(out->pool, weft__runner, world, &out->runner);
   if (status) goto delete_pool;
-  if ((status = weft__watch_world(world, config, &out->watch))) goto delete_pool;
+  if ((status = weft__watch_world(world, config, &out->watch, &out->sampled))) goto delete_pool;
   weft__fiber_pool_describe(out->pool, describe_running, world);
   return WEFT_OK;
 
@@ -136,6 +137,7 @@ static void install(weft_world *world, const engine *made, const weft_world_conf
   world->pool = made->pool;
   world->runner = made->runner;
   world->watch = made->watch;
+  world->sampled = made->sampled;
   world->spare = NULL;
   world->record_words = record_words(config);
   world->config = *config;
@@ -144,7 +146,7 @@ static void install(weft_world *world, const engine *made, const weft_world_conf
 /* Owners keep the tag that the world had at first, whatever it is configured to later. */
 static void tear_down(weft_world *world, uint8_t kept_tag)
 {
-  weft__watch_stop(world->watch);
+  weft__unwatch_world(world->watch, world->sampled);
   weft__events_drop(&world->sched);
   weft_fiber_pool_delete(world->pool);
   if (world->sched.tag != kept_tag) give_tag(world->sched.tag);

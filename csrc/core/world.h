@@ -33,6 +33,12 @@ typedef struct weft__slow {
   int64_t lasted;  /* so far */
 } weft__slow;
 
+/* What the looks of the watch have found of a slot; the watch's thread writes it. */
+typedef struct weft__sampled {
+  atomic_uint_least64_t generation; /* of the slot, when it was seen last */
+  atomic_int_least64_t ns;
+} weft__sampled;
+
 struct weft_world {
   weft__sched sched;
   weft_poster *poster; /* what other threads reach it by */
@@ -52,7 +58,8 @@ struct weft_world {
   uint64_t tick_count;
   uint64_t thread; /* that made it */
   weft_world_config config;
-  weft__watch *watch; /* or NULL */
+  weft__watch *watch;     /* or NULL */
+  weft__sampled *sampled; /* by slot, of the watch; or NULL */
   /* Written in the signal handler. */
   weft__slow slow[WEFT_SLOW_KEPT];
   volatile uint32_t slow_count;
@@ -70,7 +77,8 @@ void weft__run_posts(weft_world *world);
 
 /* Watches the calling thread as the configuration asks; NULL if it does not. */
 weft_status weft__watch_world(weft_world *world, const weft_world_config *config,
-                              weft__watch **out);
+                              weft__watch **out, weft__sampled **sampled);
+void weft__unwatch_world(weft__watch *watch, weft__sampled *sampled);
 /* Those of the pass that is over; there is one at least. */
 void weft__tell_slow(weft_world *world);
 

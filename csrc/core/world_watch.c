@@ -4,6 +4,9 @@
 ** told when the pass is over.
 */
 #include "core/world.h"
+#include "platform/system.h"
+
+/* --- Seeing -------------------------------------------------------------------------------- */
 
 /* Each sight of the same resume makes its time longer. */
 static void note(weft_world *world, const weft_routine *routine, uint64_t number, int64_t since)
@@ -36,17 +39,64 @@ static void on_overrun(void)
   if (hooks->overrun) hooks->overrun(hooks->host, routine, seen == WEFT_SEEN_OVER);
 }
 
-weft_status weft__watch_world(weft_world *world, const weft_world_config *config,
-                              weft__watch **out)
+/* --- Samples ------------------------------------------------------------------------------- */
+
+/* The generation may change while it is read: then it is one of two neighbours, and the sample goes to one
+   of two routines that were both there. */
+static WEFT_RACY uint32_t generation_of(const weft__task *task)
 {
+  return *(const volatile uint32_t *)&task->generation;
+}
+
+/* On the watch's thread, which alone writes. Relaxed: numbers for a person. */
+static void sample(void *context, const void *running, int64_t ns)
+{
+  const weft__task *task = running;
+  weft__sampled *sampled = (weft__sampled *)context + task->slot;
+  uint32_t generation = generation_of(task);
+  if (atomic_load_explicit(&sampled->generation, memory_order_relaxed) != generation) {
+    atomic_store_explicit(&sampled->ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&sampled->generation, generation, memory_order_relaxed);
+  }
+  atomic_fetch_add_explicit(&sampled->ns, ns, memory_order_relaxed);
+}
+
+int64_t weft_routine_cpu(const weft_world *world, const weft_routine *routine)
+{
+  if (!world->sampled) return -1;
+  const weft__sampled *sampled = &world->sampled[routine->task.slot];
+  uint64_t seen = atomic_load_explicit(&sampled->generation, memory_order_relaxed);
+  if (seen != routine->task.generation) return 0;
+  return atomic_load_explicit(&sampled->ns, memory_order_relaxed);
+}
+
+/* --- Life ---------------------------------------------------------------------------------- */
+
+weft_status weft__watch_world(weft_world *world, const weft_world_config *config,
+                              weft__watch **out, weft__sampled **sampled)
+{
+  *out = NULL;
+  *sampled = NULL;
+  if (config->slow_resume_ns == 0 && config->max_resume_ns == 0) return WEFT_OK;
+  if (!(*sampled = weft__calloc(config->capacity, sizeof **sampled))) return WEFT_NOMEM;
   weft__watched watched = {.number = &world->sched.counts.resumed,
                            .running = (void *const *)(void *)&world->sched.running,
                            .slow = config->slow_resume_ns,
-                           .over = config->max_resume_ns};
-  *out = NULL;
-  if (watched.slow == 0 && watched.over == 0) return WEFT_OK;
-  return weft__watch_start(watched, on_overrun, out);
+                           .over = config->max_resume_ns,
+                           .sample = sample,
+                           .context = *sampled};
+  weft_status status = weft__watch_start(watched, on_overrun, out);
+  if (status) weft__free(*sampled);
+  return status;
 }
+
+void weft__unwatch_world(weft__watch *watch, weft__sampled *sampled)
+{
+  weft__watch_stop(watch);
+  weft__free(sampled);
+}
+
+/* --- Telling ------------------------------------------------------------------------------- */
 
 void weft__tell_slow(weft_world *world)
 {

@@ -128,6 +128,7 @@ static bool fill_entry(lua_State *L, realm *R, weft_handle id)
   const char *waiting = waiting_name(R, routine);
   const char *status = handle_state_name(weft_routine_state_of(routine));
   uint32_t resumes = weft_routine_resumes(routine);
+  int64_t cpu = weft_routine_cpu(R->world, routine);
   inspect_push_where(L, R, weft_routine_record(routine));
   set(L, "where");
   if ((routine = find(U, R, id)) == NULL) return false;
@@ -145,6 +146,10 @@ static bool fill_entry(lua_State *L, realm *R, weft_handle id)
   if (owner_push_of(L, R, routine)) lua_setfield(L, -2, "owner");
   lua_pushinteger(L, (lua_Integer)resumes);
   lua_setfield(L, -2, "resumes");
+  if (cpu >= 0) {
+    lua_pushnumber(L, (lua_Number)cpu / 1e6);
+    lua_setfield(L, -2, "cpuMs");
+  }
   return true;
 }
 

@@ -54,6 +54,7 @@
 ---@field wakesIn? number seconds until its deadline, on the clock that it waits on
 ---@field owner? weft.Owner who owns it
 ---@field resumes integer how often it was resumed
+---@field cpuMs? number about how long it has run, by samples; in a watched world (`slowResumeMs`)
 
 ---@alias weft.Phase "preUpdate"|"fixedUpdate"|"update"|"postUpdate"
 

@@ -208,6 +208,55 @@ static void a_watch_that_fell_asleep_is_woken_by_a_tick(void **state)
   assert_int_equal(told.count, 1);
 }
 
+/* A watch that looks more often than it is told of anything. */
+static weft_status spin_until_sampled(weft_routine *self, void *arg)
+{
+  (void)arg;
+  while (weft_routine_cpu(world, self) < 3 * MS) {
+  }
+  return weft_wait(0);
+}
+
+static int64_t cpu_of(weft_handle handle)
+{
+  return weft_routine_cpu(world, weft_routine_find(world, handle));
+}
+
+static weft_status wait_long(weft_routine *self, void *arg)
+{
+  (void)self, (void)arg;
+  return weft_wait(1000 * MS);
+}
+
+static void looks_tell_who_runs(void **state)
+{
+  (void)state;
+  weft_handle idle = start(wait_long, NULL), busy = start(spin_until_sampled, NULL);
+  tick(0);
+  assert_true(cpu_of(busy) >= 3 * MS);
+  assert_true(cpu_of(idle) < 3 * MS);
+  tick(0);
+  assert_state(busy, WEFT_STATE_COMPLETED);
+  weft_handle next = busy;
+  for (int i = 0; weft_routine_state(world, busy) != WEFT_STATE_EXPIRED; i++) {
+    assert_true(i < 100);
+    next = start(wait_long, NULL);
+    if (weft_routine_state(world, busy) == WEFT_STATE_EXPIRED) break;
+    assert_true(weft_cancel(world, next));
+  }
+  assert_int_equal(cpu_of(next), 0);
+}
+
+static void who_is_not_watched_is_not_sampled(void **state)
+{
+  (void)state;
+  weft_world_config config = watched(0, 0);
+  assert_int_equal(weft_world_configure(world, &config), WEFT_OK);
+  weft_handle idle = start(wait_long, NULL);
+  tick(0);
+  assert_int_equal(cpu_of(idle), -1);
+}
+
 static void a_world_can_be_watched_from_some_day_on_and_no_more(void **state)
 {
   (void)state;
@@ -290,6 +339,8 @@ int main(void)
       TEST(several_of_a_pass_are_told_eight_at_most),
       TEST(a_cleanup_at_the_end_is_watched_too),
       TEST(a_watch_that_fell_asleep_is_woken_by_a_tick),
+      TEST(looks_tell_who_runs),
+      TEST(who_is_not_watched_is_not_sampled),
       TEST(a_world_can_be_watched_from_some_day_on_and_no_more),
       TEST(limits_below_none_are_refused),
       TEST(without_a_thread_nothing_changes),
