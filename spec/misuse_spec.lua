@@ -567,8 +567,7 @@ add {
     "world:configure: a table of options expected, got string" },
   { outside, "an unknown option", function(w) w:configure { size = 3 } end,
     "world:configure: unknown option 'size'; there are capacity, stackBytes, resumesPerTick, "
-    .. "postsPerTick, fixedStep, slowResumeMs and maxResumeMs" },
-    .. "postsPerTick, timers and fixedStep" },
+    .. "postsPerTick, timers, fixedStep, slowResumeMs and maxResumeMs" },
   { outside, "a number of timers below 0", function(w) w:configure { timers = -1 } end,
     "world:configure: timers must be a whole number from 0 to 16777216, got -1" },
   { outside, "too many timers", function(w) w:configure { timers = 2 ^ 24 + 1 } end,

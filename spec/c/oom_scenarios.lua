@@ -417,6 +417,9 @@ scenario("descriptors", function(_, routine, world)
       if not (answer[1] or answer[2] == "closed") then return "told" end
     end
     return count == 4 and "complete" or "told"
+  end
+end)
+
 scenario("timers", function(weft, _, world)
   local owner, sum = world:owner(), 0
   local function add(...) for i = 1, select("#", ...) do sum = sum + (select(i, ...)) end end
