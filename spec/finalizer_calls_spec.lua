@@ -189,10 +189,12 @@ describe("a finalizer that fails", function()
     local status, output = support.child [[
       local weft = require "weft"
       local world = weft.world { capacity = 1000 }
-      local blamed, told = 0, {}
+      local blamed, calls = 0, 0
       world.onError = function() end
       local function doomed()
         local function fail() error("fin", 0) end
+        calls = calls + 1
+        for _ = 1, calls % 37 do fail = function() error("fin", 0) end end -- at any place of the round
         if newproxy then getmetatable(newproxy(true)).__gc = fail end
         setmetatable({}, { __gc = fail })
       end

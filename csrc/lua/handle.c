@@ -175,7 +175,10 @@ void handle_complete(realm *R, weft_routine *self, lua_State *from, int count)
   bool room = count < LUA_MINSTACK / 2 || compat_grow(helper, count + LUA_MINSTACK);
   if (room) {
     lua_xmove(from, helper, count);
-    if (binding_protect(R, store_list, NULL, count + 1, 0) == LUA_OK) {
+    bool held = compat_hold_finalizers(helper); /* one that fails is no fault of the results */
+    int status = binding_protect(R, store_list, NULL, count + 1, 0);
+    compat_release_finalizers(helper, held);
+    if (status == LUA_OK) {
       h->shape = SHAPE_LIST;
       h->state = WEFT_STATE_COMPLETED;
       return;
