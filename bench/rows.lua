@@ -180,6 +180,30 @@ for _, vm in ipairs(vms) do
   }
 end
 
+-- What a routine's life costs beside its waits. "close" is Lua 5.4's.
+local lives = {
+  { "join", 1000, "start and join of a short routine, 1,000 at once" },
+  { "all", 1000, "start and end of one of the 1,000 of an all" },
+  { "cancel-plain", 10000, "cancel of one of 10,000 sleepers" },
+  { "cancel-close", 10000, "cancel of one of 10,000 with <close>" },
+  { "cancel-defer", 10000, "cancel of one of 10,000 with a defer" },
+  { "destroy", 10000, "end of one of an owner's 10,000 sleepers" },
+  { "inspect", 10000, "entry of inspect, of 10,000" },
+}
+for _, vm in ipairs(vms) do
+  for _, life in ipairs(lives) do
+    if vm ~= "luajit" or life[1] ~= "cancel-close" then
+      add {
+        sides = {
+          weft = script(vm, "lives", "weft", life[1], life[2]),
+          ["scheduler by hand"] = script(vm, "lives", "hand", life[1], life[2]),
+        },
+        rows = { { name = life[3], vm = vm, peer = "scheduler by hand" } },
+      }
+    end
+  end
+end
+
 for _, vm in ipairs(vms) do
   for _, what in ipairs { "send", "broadcast" } do
     add {

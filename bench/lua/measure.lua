@@ -51,6 +51,24 @@ function measure.loop(ops, run, target, counted)
   return samples[3]
 end
 
+-- Nanoseconds per operation of `run()`, which is `ops` of them, without what `prepare()` takes
+-- before each: the median of as many rounds as take half a second, at least nine.
+function measure.part(ops, prepare, run)
+  local samples, spent = {}, 0
+  for _ = 1, 2 do
+    prepare()
+    run()
+  end
+  while spent < 0.5 or #samples < 9 do
+    prepare()
+    local taken = time(run)
+    spent = spent + taken
+    samples[#samples + 1] = taken / ops * 1e9
+  end
+  table.sort(samples)
+  return samples[math.ceil(#samples / 2)]
+end
+
 function measure.check(condition, message, ...)
   if not condition then error("check failed: " .. message:format(...), 0) end
 end
