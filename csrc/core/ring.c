@@ -6,7 +6,7 @@
 
 #include "platform/system.h"
 
-weft_status weft__ring_init(weft__ring *ring, uint32_t capacity, void *positions, size_t stride)
+weft_status weft__ring_init(weft__ring *ring, uint32_t capacity, uint32_t *positions)
 {
   WEFT_ASSERT(capacity > 0 && capacity <= UINT32_C(1) << 24);
   /* Twice the slots: a full ring is at least half holes, so compacting is paid for by the pushes
@@ -15,8 +15,7 @@ weft_status weft__ring_init(weft__ring *ring, uint32_t capacity, void *positions
   while (size < capacity * 2) size *= 2;
   uint32_t *items = weft__calloc(size, sizeof *items);
   if (!items) return WEFT_NOMEM;
-  *ring =
-      (weft__ring){.items = items, .mask = size - 1, .positions = positions, .stride = stride};
+  *ring = (weft__ring){.items = items, .mask = size - 1, .positions = positions};
   return WEFT_OK;
 }
 
@@ -35,10 +34,11 @@ void weft__ring_compact(weft__ring *ring)
     uint32_t slot = ring->items[--from & ring->mask];
     if (slot == WEFT_RING_HOLE) continue;
     ring->items[--to & ring->mask] = slot;
-    *weft__ring_position(ring, slot) = to;
+    ring->positions[slot] = to;
   }
   if (ring->pass_end == ring->head) end = to;
   ring->head = to;
+  ring->holes = 0;
   ring->pass_end = end;
 }
 
@@ -49,8 +49,8 @@ bool weft__ring_valid(const weft__ring *ring)
   for (uint32_t at = ring->head; at != ring->tail; at++) {
     uint32_t slot = ring->items[at & ring->mask];
     if (slot == WEFT_RING_HOLE) continue;
-    if (*weft__ring_position(ring, slot) != at) return false;
+    if (ring->positions[slot] != at) return false;
     live++;
   }
-  return live == ring->live;
+  return live == weft__ring_count(ring);
 }

@@ -15,26 +15,25 @@
 
 typedef struct weft__ring {
   uint32_t *items;
-  uint32_t mask;     /* size - 1; the size is a power of two, at least twice the slots */
-  uint32_t head;     /* position of the first item */
-  uint32_t tail;     /* position after the last */
-  uint32_t pass_end; /* items before it belong to the running pass */
-  uint32_t live;     /* items that are no holes */
-  char *positions;   /* as for the heap: where slot i keeps its position */
-  size_t stride;
+  uint32_t mask;       /* size - 1; the size is a power of two, at least twice the slots */
+  uint32_t head;       /* position of the first item */
+  uint32_t tail;       /* position after the last */
+  uint32_t pass_end;   /* items before it belong to the running pass */
+  uint32_t holes;      /* from head to tail */
+  uint32_t *positions; /* by slot: where it stands */
 } weft__ring;
 
-weft_status weft__ring_init(weft__ring *ring, uint32_t capacity, void *positions,
-                            size_t stride);
+weft_status weft__ring_init(weft__ring *ring, uint32_t capacity, uint32_t *positions);
 void weft__ring_fini(weft__ring *ring);
 bool weft__ring_valid(const weft__ring *ring);
 
 /* Closes the holes of a full ring. */
 __attribute__((cold, noinline)) void weft__ring_compact(weft__ring *ring);
 
-static inline uint32_t *weft__ring_position(const weft__ring *ring, uint32_t slot)
+/* How many slots are in it. */
+static inline uint32_t weft__ring_count(const weft__ring *ring)
 {
-  return (uint32_t *)(ring->positions + (size_t)slot * ring->stride);
+  return ring->tail - ring->head - ring->holes;
 }
 
 /* Appends a slot that is not in the ring. */
@@ -42,23 +41,22 @@ static inline void weft__ring_push(weft__ring *ring, uint32_t slot)
 {
   if (WEFT_UNLIKELY(ring->tail - ring->head > ring->mask)) weft__ring_compact(ring);
   ring->items[ring->tail & ring->mask] = slot;
-  *weft__ring_position(ring, slot) = ring->tail++;
-  ring->live++;
+  ring->positions[slot] = ring->tail++;
 }
 
 /* Takes out a slot that is in the ring. */
 static inline void weft__ring_remove(weft__ring *ring, uint32_t slot)
 {
-  uint32_t position = *weft__ring_position(ring, slot);
+  uint32_t position = ring->positions[slot];
   WEFT_ASSERT(ring->items[position & ring->mask] == slot);
   ring->items[position & ring->mask] = WEFT_RING_HOLE;
-  ring->live--;
+  ring->holes++;
 }
 
 /* What is in the ring now is the pass; what is pushed from here on waits for the next. */
 static inline void weft__ring_begin_pass(weft__ring *ring)
 {
-  if (ring->live == 0) ring->head = ring->tail = 0;
+  if (weft__ring_count(ring) == 0) ring->head = ring->tail = ring->holes = 0;
   ring->pass_end = ring->tail;
 }
 
@@ -67,10 +65,8 @@ static inline uint32_t weft__ring_pop(weft__ring *ring)
 {
   while (ring->head != ring->pass_end) {
     uint32_t slot = ring->items[ring->head++ & ring->mask];
-    if (WEFT_LIKELY(slot != WEFT_RING_HOLE)) {
-      ring->live--;
-      return slot;
-    }
+    if (WEFT_LIKELY(slot != WEFT_RING_HOLE)) return slot;
+    ring->holes--;
   }
   return WEFT_RING_HOLE;
 }

@@ -4,6 +4,8 @@
 */
 #include "core/sched.h"
 
+#include <string.h>
+
 #include "core/sched_cancel.h"
 #include "core/sched_joins.h"
 #include "platform/platform.h"
@@ -44,16 +46,18 @@ weft_status weft__sched_init(weft__sched *sched, const weft__sched_ops *ops, uin
       .cancel_last = WEFT_NO_SLOT,
       .members = members,
   };
-  weft__heap_init_growing(&sched->step_heap, stride);
-  weft__heap_move(&sched->step_heap, tasks + offsetof(weft__task, position));
   weft__owners_init(&sched->owners, tag);
   sched->several = weft__calloc(capacity, sizeof *sched->several);
-  char *positions = tasks + offsetof(weft__task, position);
-  if (!members || !sched->several ||
-      weft__ring_init(&sched->ready, capacity, positions, stride) ||
-      weft__ring_init(&sched->urgent, capacity, positions, stride) ||
-      weft__heap_init(&sched->sim_heap, capacity, positions, stride) ||
-      weft__heap_init(&sched->real_heap, capacity, positions, stride)) {
+  uint32_t *positions = weft__calloc(capacity, sizeof *positions);
+  weft__heap_init_growing(&sched->step_heap, sizeof *positions);
+  weft__heap_move(&sched->step_heap, positions);
+  sched->positions = positions;
+  WEFT_DEBUG_DO(positions ? memset(positions, 0xff, capacity * sizeof *positions) : NULL);
+  if (!members || !sched->several || !positions ||
+      weft__ring_init(&sched->ready, capacity, positions) ||
+      weft__ring_init(&sched->urgent, capacity, positions) ||
+      weft__heap_init(&sched->sim_heap, capacity, positions, sizeof *positions) ||
+      weft__heap_init(&sched->real_heap, capacity, positions, sizeof *positions)) {
     weft__sched_fini(sched);
     return WEFT_NOMEM;
   }
@@ -72,6 +76,7 @@ void weft__sched_fini(weft__sched *sched)
   weft__heap_fini(&sched->sim_heap);
   weft__ring_fini(&sched->urgent);
   weft__ring_fini(&sched->ready);
+  weft__free(sched->positions);
   weft__free(sched->several);
   weft__owners_fini(&sched->owners);
   weft__free(sched->members);
@@ -170,7 +175,7 @@ static bool take_out(weft__sched *sched, weft__task *task)
     break;
   }
   task->place = WEFT_PLACE_NONE;
-  task->position = WEFT_HEAP_NOWHERE;
+  WEFT_DEBUG_DO(sched->positions[slot] = WEFT_HEAP_NOWHERE); /* for its assertions alone */
   return told;
 }
 
@@ -369,7 +374,7 @@ weft__task *weft__sched_take(weft__sched *sched)
   sched->running = task;
   if (WEFT_UNLIKELY(!task)) return NULL;
   task->place = WEFT_PLACE_NONE;
-  WEFT_DEBUG_DO(task->position = WEFT_HEAP_NOWHERE); /* for the heap's assertions alone */
+  WEFT_DEBUG_DO(sched->positions[task->slot] = WEFT_HEAP_NOWHERE); /* as above */
   task->unstarted = false;
   task->state = weft__sched_is_asked(task) ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
   if (WEFT_UNLIKELY(task->wake == WEFT_FIRED)) weft__events_taken(sched, task);

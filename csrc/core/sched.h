@@ -44,7 +44,6 @@ typedef enum weft__owned {
 typedef struct weft__task {
   int64_t since;       /* when the wait began, on the clock it is measured by */
   uint32_t slot;       /* its own; a division by the stride would cost more than the word */
-  uint32_t position;   /* in its heap or ring */
   uint32_t generation; /* of the slot; bumped when it is reused */
   uint32_t next,
       prev;           /* among the joiners of a task, in the cancel lane, or among free slots */
@@ -109,7 +108,10 @@ struct weft__sched {
   uint64_t steps; /* fixed ones, so far */
   weft__ring ready, urgent;
   weft__heap sim_heap, real_heap;
-  weft__heap step_heap;   /* deadlines in fixed steps; without room if the world has none */
+  weft__heap step_heap; /* deadlines in fixed steps; without room if the world has none */
+  /* By slot: where it stands in its heap or ring. Beside the tasks, for a sift writes those of others
+     that are far from the cache. */
+  uint32_t *positions;
   weft__several *several; /* by slot; memory that nobody touches until it is used */
   uint32_t hosted;        /* tasks that somebody has in a scope */
   uint64_t ring_searches; /* so far: marks of earlier ones mean nothing */

@@ -88,8 +88,8 @@ bool weft__sched_valid(const weft__sched *sched)
                   task->place != WEFT_PLACE_FROZEN;
   }
   if (active != sched->active || hosted != sched->hosted) return false;
-  if (registered != sched->ready.live + sched->urgent.live + sched->sim_heap.count +
-                        sched->real_heap.count + sched->step_heap.count)
+  if (registered != weft__ring_count(&sched->ready) + weft__ring_count(&sched->urgent) +
+                        sched->sim_heap.count + sched->real_heap.count + sched->step_heap.count)
     return false;
   if (!weft__owners_valid(&sched->owners) || !members_valid(sched)) return false;
   return cancel_lane_valid(sched) && weft__heap_valid(&sched->sim_heap) &&

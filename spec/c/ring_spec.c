@@ -20,7 +20,7 @@ static uint32_t positions[SLOTS];
 /* An empty ring whose next position is `at`. */
 static void make_ring(uint32_t capacity, uint32_t at)
 {
-  if (weft__ring_init(&ring, capacity, positions, sizeof positions[0]) != WEFT_OK) abort();
+  if (weft__ring_init(&ring, capacity, positions) != WEFT_OK) abort();
   ring.head = ring.tail = ring.pass_end = at;
 }
 
@@ -86,7 +86,7 @@ static void begin_pass(list *queue)
 static const char *compare(const list *queue)
 {
   if (!weft__ring_valid(&ring)) return "the ring is not valid";
-  if (ring.live != queue->count) return "the ring has another count";
+  if (weft__ring_count(&ring) != queue->count) return "the ring has another count";
   uint32_t seen = 0, slot;
   for (uint32_t ahead = 0; ahead < ring.pass_end - ring.head; ahead++) {
     if ((slot = weft__ring_look(&ring, ring.head + ahead)) == WEFT_RING_HOLE) continue;
@@ -165,7 +165,7 @@ static void a_slot_taken_out_leaves_a_hole_that_is_passed_over(void **state)
   assert_int_equal(weft__ring_look(&ring, ring.head + 1), 1);
   assert_int_equal(weft__ring_pop(&ring), 1);
   assert_int_equal(weft__ring_pop(&ring), WEFT_RING_HOLE);
-  assert_int_equal(ring.live, 0);
+  assert_int_equal(weft__ring_count(&ring), 0);
   weft__ring_fini(&ring);
 }
 
@@ -218,9 +218,9 @@ static void a_broken_ring_is_not_valid(void **state)
   positions[2]++;
   assert_false(weft__ring_valid(&ring));
   positions[2]--;
-  ring.live++;
+  ring.holes++;
   assert_false(weft__ring_valid(&ring));
-  ring.live--;
+  ring.holes--;
   ring.head = ring.tail - ring.mask - 2;
   assert_false(weft__ring_valid(&ring));
   weft__ring_fini(&ring);
@@ -231,7 +231,7 @@ static void without_memory_it_says_so(void **state)
   (void)state;
   failing_install();
   failing_arm(FAILING_MALLOC, 1, 1, ENOMEM);
-  assert_int_equal(weft__ring_init(&ring, 8, positions, 4), WEFT_NOMEM);
+  assert_int_equal(weft__ring_init(&ring, 8, positions), WEFT_NOMEM);
   assert_int_equal(failing_blocks(), 0);
   failing_remove();
 }

@@ -205,7 +205,7 @@ static void each_allocation_may_fail_and_nothing_leaks(void **state)
     assert_int_equal(status, WEFT_NOMEM);
     assert_int_equal(failing_blocks(), 0);
   }
-  assert_int_equal(nth, 8); /* slots, owners, several waits, two rings, two heaps */
+  assert_int_equal(nth, 9); /* slots, owners, several waits, positions, two rings, two heaps */
   weft__sched_fini(&sched);
   assert_int_equal(failing_blocks(), 0);
   failing_remove();
