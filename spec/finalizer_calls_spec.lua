@@ -194,7 +194,8 @@ describe("a finalizer that fails", function()
       local function doomed()
         local function fail() error("fin", 0) end
         calls = calls + 1
-        for _ = 1, calls % 37 do fail = function() error("fin", 0) end end -- at any place of the round
+        -- So that it comes at any place of the round.
+        for _ = 1, calls % 37 do fail = function() error("fin", 0) end end
         if newproxy then getmetatable(newproxy(true)).__gc = fail end
         setmetatable({}, { __gc = fail })
       end
