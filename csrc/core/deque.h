@@ -8,9 +8,8 @@
 ** Models, PPoPP 2013), but for three things. It does not grow: its user knows how many numbers there
 ** are. Their two fences are sequentially consistent accesses of `bottom` and `top` themselves: that
 ** is one locked exchange a pop on x86-64, where clang makes an `mfence` of the fence, eight times the
-** price, and thread sanitizers understand it. And `push` ends in the same exchange, because its
-** caller goes on to look whether anybody sleeps. Indices are signed and only grow, so that an empty
-** pop at zero does not wrap and a thief is never fooled by an index that comes again.
+** price, and thread sanitizers understand it. Indices are signed and only grow, so that an empty pop at
+** zero does not wrap and a thief is never fooled by an index that comes again.
 */
 #ifndef WEFT_CORE_DEQUE_H
 #define WEFT_CORE_DEQUE_H
@@ -46,9 +45,8 @@ static inline int64_t weft__deque_count(const weft__deque *deque)
 }
 
 /*
-** The owner: false if it is full. The exchange publishes the item and what stands behind it (its
-** partner is the load of `bottom` in steal), and is ordered before whatever its caller loads next in
-** sequential consistency, so that either a sleeper sees the item or the pusher sees the sleeper.
+** The owner: false if it is full. The release publishes the item and what stands behind it; its partner
+** is the load of `bottom` in steal.
 */
 static inline bool weft__deque_push(weft__deque *deque, uint32_t item)
 {
@@ -58,7 +56,7 @@ static inline bool weft__deque_push(weft__deque *deque, uint32_t item)
     if (bottom - deque->known_top > deque->mask) return false;
   }
   atomic_store_explicit(&deque->items[bottom & deque->mask], item, memory_order_relaxed);
-  (void)atomic_exchange_explicit(&deque->bottom, bottom + 1, memory_order_seq_cst);
+  atomic_store_explicit(&deque->bottom, bottom + 1, memory_order_release);
   return true;
 }
 
@@ -109,7 +107,7 @@ static inline bool weft__deque_pop(weft__deque *deque, uint32_t *item)
 static inline bool weft__deque_steal(weft__deque *deque, uint32_t *item, bool *raced)
 {
   int64_t top = atomic_load_explicit(&deque->top, memory_order_seq_cst);
-  /* Partner: the exchange in push, whose item and what it stands for are seen after this. */
+  /* Partner: the release in push, whose item and what it stands for are seen after this. */
   int64_t bottom = atomic_load_explicit(&deque->bottom, memory_order_seq_cst);
   if (top >= bottom) return false;
   uint32_t taken = atomic_load_explicit(&deque->items[top & deque->mask], memory_order_relaxed);

@@ -133,6 +133,7 @@ struct weft__strand {
   weft__frame base;
   uint32_t index;
   uint32_t pins; /* jobs on it that stay on their thread */
+  char *half;    /* where half of its stack is used up */
   weft__leave leave;
   void *target;       /* what it waits for */
   uint64_t key;       /* the handle, for a job */
@@ -169,6 +170,7 @@ struct weft__seat {
   uint32_t post;   /* taken out of `mail`, oldest first, + 1 */
   uint32_t searches;
   uint32_t random;
+  char *half; /* where a guest, on whatever fiber of its own, runs no more jobs inside jobs */
   weft_group *owed; /* a group that has not been told yet of so many ends */
   int64_t owed_count;
   /* Free slots: `hot` and `spare`, which is full or empty, were used last and are used first; `cold` is
@@ -187,7 +189,7 @@ struct weft__seat {
 #define GUESTS 32
 
 /* Idle strands that a seat keeps for itself. */
-#define IDLE_STRANDS 4
+#define IDLE_STRANDS 16
 
 /* --- The pool ------------------------------------------------------------------------------ */
 
@@ -247,9 +249,10 @@ uint64_t weft__pool_used(const weft_pool *pool);
 
 /* --- jobs_slots.c -------------------------------------------------------------------------- */
 
-/* Makes a slot that was taken mean a new job, which is queued; returns its word. A job of a group
-   leaves nothing but that the handles of the last one are void. */
-uint64_t weft__slot_open(weft__slot *slot, uint64_t flags, bool handle);
+/* Makes a slot that was taken mean a new job with a handle, which is queued; returns its word. */
+uint64_t weft__slot_open(weft__slot *slot, uint64_t flags);
+/* The same for a job of a group; the handles of the job before are void. */
+void weft__slot_void(weft__slot *slot);
 /* The slot that a handle may mean, and the key with which its word is to be compared; NULL for what
    cannot be a handle. */
 weft__slot *weft__slot_at(const weft_pool *pool, weft_job job, uint64_t *key);
@@ -287,7 +290,9 @@ static inline uint32_t weft__slot_traits(const weft__slot *slot)
 /* The calling thread's seat at this pool, a guest's included; NULL if all guests' seats are taken.
    Never inlined: see WEFT_PER_THREAD. */
 weft__seat *weft__seat_here(weft_pool *pool);
-/* The seat in whose name a job runs on this thread, or NULL. */
+/* The seat in whose name a job runs on this thread, or NULL. Only for functions that are never inlined
+   and never switch stacks; the others ask weft__seat_running. */
+extern WEFT_PER_THREAD weft__seat *weft__running;
 weft__seat *weft__seat_running(void);
 /* Makes it so; returns the one before. */
 weft__seat *weft__seat_run_as(weft__seat *seat);
@@ -380,8 +385,8 @@ void weft__job_run(weft__seat *seat, weft__slot *slot);
 
 /* It ends without having run. */
 void weft__job_drop(weft_pool *pool, weft__seat *seat, weft__slot *slot);
-/* Whether half of this stack is left for a job inside a wait. */
-bool weft__job_has_room(const weft__seat *seat);
+/* A guest that is in no job looks how much of its stack is left; false if too little for a job. */
+bool weft__guest_sees_room(weft__seat *seat);
 /* For a thread outside that waits for everything: runs one job that it may run; false if none is left
    for it. And: any that is queued, which in a pool that is being stopped means to drop it. */
 bool weft__seat_run_one(weft_pool *pool, weft__seat *seat);
@@ -422,8 +427,6 @@ bool weft__job_arm(weft__strand *strand);
 bool weft__group_arm(weft__strand *strand);
 bool weft__barrier_arm(weft__strand *strand);
 
-/* One more of a group is about to be queued. */
-void weft__group_count_up(weft_group *group, weft__seat *seat);
 /* `count` jobs of the group have ended. */
 void weft__group_end(weft_pool *pool, weft__seat *seat, weft_group *group, int64_t count);
 void weft__group_fail(weft_group *group, weft_status status);

@@ -11,41 +11,27 @@
 */
 #include "core/jobs_hot.h"
 
-#define GROUP_WAITER 1  /* a strand */
-#define GROUP_OUTSIDE 2 /* a thread, on the group's event */
-#define GROUP_ONE 4
-
-static _Atomic int64_t *word_of(const weft_group *group)
-{
-  return (_Atomic int64_t *)(uintptr_t)&group->word;
-}
-
 static _Atomic int32_t *failed_of(const weft_group *group)
 {
   return (_Atomic int32_t *)(uintptr_t)&group->failed;
 }
 
-void weft_group_begin(weft_group *group, weft_pool *pool, weft_job_priority priority)
+WEFT_NOINLINE void weft_group_begin(weft_group *group, weft_pool *pool,
+                                    weft_job_priority priority)
 {
-  weft__seat *seat = weft__seat_here(pool);
-  uint32_t level;
-  WEFT_CHECK(weft__level_of(priority, &level));
-  if (priority == WEFT_PRIORITY_NORMAL && seat && seat->frame->slot) level = seat->frame->level;
+  weft__seat *seat = weft__running;
+  if (WEFT_UNLIKELY(!seat || seat->pool != pool)) seat = weft__seat_here(pool);
+  uint32_t level = LEVEL_NORMAL;
+  if (priority != WEFT_PRIORITY_NORMAL) {
+    WEFT_CHECK(weft__level_of(priority, &level));
+  } else if (seat && seat->frame->slot) {
+    level = seat->frame->level;
+  }
   *group = (weft_group){
       .pool = pool,
       .owner = seat ? (void *)seat->frame : NULL,
       .level = level,
   };
-}
-
-void weft__group_count_up(weft_group *group, weft__seat *seat)
-{
-  if (seat && seat->frame == group->owner) {
-    group->begun++;
-  } else {
-    /* Relaxed: who adds is a job of the group, or its owner, and the count is not zero. */
-    atomic_fetch_add_explicit(word_of(group), GROUP_ONE, memory_order_relaxed);
-  }
 }
 
 void weft__group_fail(weft_group *group, weft_status status)
@@ -63,8 +49,8 @@ weft_status weft_group_failed(const weft_group *group)
 void weft__group_end(weft_pool *pool, weft__seat *seat, weft_group *group, int64_t count)
 {
   /* Acquire and release: who waits has seen all that the jobs did. */
-  int64_t old =
-      atomic_fetch_sub_explicit(word_of(group), count * GROUP_ONE, memory_order_acq_rel);
+  int64_t old = atomic_fetch_sub_explicit(weft__group_word(group), count * GROUP_ONE,
+                                          memory_order_acq_rel);
   if (old / GROUP_ONE != count || old < 0) return;
   if (old & GROUP_WAITER) {
     weft__strand_ready(pool, seat, group->waiter);
@@ -88,19 +74,19 @@ void weft__seat_pay(weft__seat *seat)
 static bool is_over(const weft_group *group)
 {
   /* Acquire: its partner is the end of the last job. */
-  int64_t word = atomic_load_explicit(word_of(group), memory_order_acquire);
+  int64_t word = atomic_load_explicit(weft__group_word(group), memory_order_acquire);
   return word / GROUP_ONE + group->begun == 0;
 }
 
 static weft_status clear(weft_group *group)
 {
-  atomic_store_explicit(word_of(group), 0, memory_order_relaxed);
+  atomic_store_explicit(weft__group_word(group), 0, memory_order_relaxed);
   group->begun = 0;
   return WEFT_OK;
 }
 
 /* Runs a job of the group on behalf of its owner: as if it had never been counted. */
-static weft__seat *run_owned(weft__seat *seat, weft__slot *slot, weft_group *group)
+static inline weft__seat *run_owned(weft__seat *seat, weft__slot *slot, weft_group *group)
 {
   weft_status status;
   seat = weft__slot_call(seat, slot, group->level, &status);
@@ -114,10 +100,11 @@ static weft__seat *help(weft__seat *seat, weft_group *group)
 {
   weft__slot *slot = weft__job_has_room(seat) ? weft__seat_pop_of_group(seat, group) : NULL;
   if (!slot) return seat;
-  weft__seat *before = seat->strand ? NULL : weft__seat_run_as(seat);
-  if (seat->owed != group) weft__seat_pay(seat);
+  weft__seat *before = seat;
+  if (!seat->strand && (before = weft__seat_running()) != seat) weft__seat_run_as(seat);
+  if (WEFT_UNLIKELY(seat->owed && seat->owed != group)) weft__seat_pay(seat);
   for (; slot; slot = weft__seat_pop_of_group(seat, group)) seat = run_owned(seat, slot, group);
-  if (!seat->strand) weft__seat_run_as(before);
+  if (!seat->strand && before != seat) weft__seat_run_as(before);
   return seat;
 }
 
@@ -127,8 +114,8 @@ static bool arm(weft_group *group, int64_t bit)
   int64_t begun = group->begun;
   group->begun = 0;
   /* Release: who takes the count to zero finds `waiter`. Acquire, in case it is zero. */
-  int64_t old =
-      atomic_fetch_add_explicit(word_of(group), begun * GROUP_ONE + bit, memory_order_acq_rel);
+  int64_t old = atomic_fetch_add_explicit(weft__group_word(group), begun * GROUP_ONE + bit,
+                                          memory_order_acq_rel);
   return old / GROUP_ONE + begun != 0;
 }
 

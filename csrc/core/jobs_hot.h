@@ -39,6 +39,13 @@ static inline void weft__slot_give_hot(weft_pool *pool, weft__seat *seat, weft__
   }
 }
 
+/* A slot that had no handle needs nothing. */
+static inline void weft__slot_open_hot(weft__slot *slot)
+{
+  uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+  if (WEFT_UNLIKELY(word & SLOT_STATE)) weft__slot_void(slot);
+}
+
 /* Most jobs are given two or three pointers. */
 static inline void weft__slot_fill(weft__slot *slot, const void *data, size_t size)
 {
@@ -51,8 +58,10 @@ static inline void weft__slot_fill(weft__slot *slot, const void *data, size_t si
 
 /* --- Queues -------------------------------------------------------------------------------- */
 
+/* The fence stands between what was queued and the look for sleepers; see jobs_park.c. */
 static inline void weft__pool_notify_hot(weft_pool *pool, uint32_t level)
 {
+  weft__fence_light();
   bool apart = level == LEVEL_BACKGROUND && pool->background;
   weft__side *side = &pool->sides[apart ? SIDE_BACKGROUND : SIDE_WORKERS];
   if (WEFT_UNLIKELY(atomic_load_explicit(&side->asleep, memory_order_seq_cst)) &&
@@ -87,6 +96,55 @@ static inline weft__slot *weft__seat_pop_of_group(weft__seat *seat, const weft_g
     atomic_fetch_sub_explicit(&pool->critical, 1, memory_order_seq_cst);
   WEFT_ASSERT(entry == newest);
   return slot;
+}
+
+/* --- Groups -------------------------------------------------------------------------------- */
+
+static inline _Atomic int64_t *weft__group_word(const weft_group *group)
+{
+  return (_Atomic int64_t *)(uintptr_t)&group->word;
+}
+
+#define GROUP_WAITER 1  /* a strand */
+#define GROUP_OUTSIDE 2 /* a thread, on the group's event */
+#define GROUP_ONE 4
+
+/* One more is about to be queued. */
+static inline void weft__group_count_up(weft_group *group, weft__seat *seat)
+{
+  if (seat && seat->frame == group->owner) {
+    group->begun++;
+  } else {
+    /* Relaxed: who adds is a job of the group, or its owner, and the count is not zero. */
+    atomic_fetch_add_explicit(weft__group_word(group), GROUP_ONE, memory_order_relaxed);
+  }
+}
+
+/* On a thread's own stack nobody knows how much is left; there depth is counted. */
+#define WEFT__GUEST_DEPTH 32
+
+/* Whether half of this stack is left for a job inside a wait. */
+static inline bool weft__job_has_room(weft__seat *seat)
+{
+  char *here = __builtin_frame_address(0);
+  const weft_pool *pool = seat->pool;
+  if (WEFT_LIKELY(seat->strand != NULL))
+    return here > seat->strand->half && !(pool->flags & WEFT_POOL_SUSPEND);
+  if (!seat->frame->slot) return weft__guest_sees_room(seat);
+  if (seat->half) return here > seat->half;
+  return seat->frame->depth < WEFT__GUEST_DEPTH || !pool->threads;
+}
+
+/* Whether the next job may well be one of the group: what is next in the own queue is, or there is nothing
+   and it has to be stolen. If it is another's, then whoever waits for the group is better told before it
+   begins. */
+static inline bool weft__seat_goes_on_with(const weft__seat *seat, const weft_group *group)
+{
+  uint32_t newest;
+  if (!weft__deque_peek(&seat->queues[group->level], &newest)) return true;
+  if (newest & ENTRY_STRAND) return false;
+  const weft__slot *slot = &seat->pool->slots[newest];
+  return atomic_load_explicit(&slot->group, memory_order_relaxed) == group;
 }
 
 /* --- Running ------------------------------------------------------------------------------- */

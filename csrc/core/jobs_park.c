@@ -5,9 +5,9 @@
 ** A wake-up costs the one who wakes as much as hundreds of jobs, so there are as few as can be: none
 ** while a thread of the side is searching, for it will find what was queued; and who searches alone and
 ** finds something wakes the next one if there is more. No wake-up is lost, because both sides write
-** first and look afterwards, in sequential consistency: who queues makes the entry visible, then looks
-** at `searching` and `asleep`; who goes to sleep gives up `searching`, sets its bit, then looks at the
-** queues.
+** first and look afterwards, with a fence in between: who queues writes the entry, then looks at
+** `searching` and `asleep`; who goes to sleep gives up `searching`, sets its bit, then looks at the
+** queues. The first happens at each job, so that its fence is the light one.
 */
 #include "core/jobs_hot.h"
 
@@ -62,6 +62,7 @@ void weft__seat_park(weft__seat *seat)
   weft__side *side = weft__seat_side(seat);
   uint64_t bit = bit_of(seat);
   atomic_fetch_or_explicit(&side->asleep, bit, memory_order_seq_cst);
+  weft__fence_heavy();
   if (weft__seat_sees_work(seat)) {
     uint64_t asleep = atomic_fetch_and_explicit(&side->asleep, ~bit, memory_order_seq_cst);
     if (asleep & bit) {

@@ -72,7 +72,7 @@ weft_status weft_job_submit(weft_pool *pool, weft_job_fn fn, const void *data, s
     return status;
   }
   if (options->outbox) weft__outbox_hold(options->outbox);
-  uint64_t word = weft__slot_open(slot, flags, true);
+  uint64_t word = weft__slot_open(slot, flags);
   fill(slot, fn, data, size, options);
   atomic_store_explicit(&slot->group, NULL, memory_order_relaxed);
   atomic_store_explicit(&slot->traits, traits, memory_order_relaxed);
@@ -83,15 +83,17 @@ weft_status weft_job_submit(weft_pool *pool, weft_job_fn fn, const void *data, s
   return WEFT_OK;
 }
 
-weft_status weft_group_run(weft_group *group, weft_job_fn fn, const void *data, size_t size)
+WEFT_NOINLINE weft_status weft_group_run(weft_group *group, weft_job_fn fn, const void *data,
+                                         size_t size)
 {
   weft_pool *pool = group->pool;
   if (WEFT_UNLIKELY(!fn || size > WEFT_JOB_BYTES || (size && !data))) return WEFT_INVALID;
   if (WEFT_UNLIKELY(!is_open(pool))) return WEFT_STOPPED;
-  weft__seat *seat = weft__seat_here(pool);
+  weft__seat *seat = weft__running;
+  if (WEFT_UNLIKELY(!seat || seat->pool != pool)) seat = weft__seat_here(pool);
   weft__slot *slot = weft__slot_take_hot(pool, seat);
   if (WEFT_UNLIKELY(!slot) && !(slot = weft__slot_take(pool, seat, false))) return WEFT_FULL;
-  weft__slot_open(slot, 0, false);
+  weft__slot_open_hot(slot);
   slot->fn = fn;
   weft__slot_fill(slot, data, size);
   atomic_store_explicit(&slot->group, group, memory_order_relaxed);
@@ -235,15 +237,13 @@ void weft__job_begin(weft__seat *seat, uint32_t entry)
   }
 }
 
-/* On a guest's own stack nobody knows how much is left; there depth is counted. */
-#define GUEST_DEPTH 32
-
-bool weft__job_has_room(const weft__seat *seat)
+bool weft__guest_sees_room(weft__seat *seat)
 {
-  if (seat->pool->flags & WEFT_POOL_SUSPEND && seat->strand) return false;
   size_t left = weft_fiber_stack_left();
-  if (left != SIZE_MAX) return left >= seat->pool->half_stack;
-  return !seat->pool->threads || seat->frame->depth < GUEST_DEPTH;
+  seat->half = NULL;
+  if (left == SIZE_MAX) return true;
+  seat->half = (char *)__builtin_frame_address(0) - left + seat->pool->half_stack;
+  return left >= seat->pool->half_stack;
 }
 
 /* --- For threads outside ------------------------------------------------------------------- */

@@ -11,13 +11,13 @@
 /* What a thread knows of its seats. No function that switches stacks reads it: those that do are never
    inlined, and what they return belongs to the thread that called. */
 typedef struct place {
-  weft__seat *running;   /* in whose name jobs run here */
   const weft_pool *pool; /* where it was a guest last, */
   uint64_t id;           /* which pool that was, for another may stand there now, */
   weft__seat *guest;     /* and the seat it has there */
 } place;
 
 static WEFT_PER_THREAD place here;
+WEFT_PER_THREAD weft__seat *weft__running;
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static weft_pool *pools; /* all, under the lock */
@@ -49,6 +49,7 @@ static void guest_leaves(void *mark);
 
 static weft_status watch(void)
 {
+  weft__fences_init();
   weft_status status = weft__end_watch(guest_leaves);
   return status ? status : weft__fork_watch(fork_begins, fork_ends, fork_in_child);
 }
@@ -142,20 +143,20 @@ static WEFT_COLD weft__seat *guest_seat(weft_pool *pool)
 
 WEFT_NOINLINE weft__seat *weft__seat_here(weft_pool *pool)
 {
-  if (WEFT_LIKELY(here.running != NULL && here.running->pool == pool)) return here.running;
+  if (WEFT_LIKELY(weft__running != NULL && weft__running->pool == pool)) return weft__running;
   if (here.pool == pool && here.id == pool->id) return here.guest;
   return guest_seat(pool);
 }
 
 WEFT_NOINLINE weft__seat *weft__seat_running(void)
 {
-  return here.running;
+  return weft__running;
 }
 
 WEFT_NOINLINE weft__seat *weft__seat_run_as(weft__seat *seat)
 {
-  weft__seat *before = here.running;
-  here.running = seat;
+  weft__seat *before = weft__running;
+  weft__running = seat;
   return before;
 }
 

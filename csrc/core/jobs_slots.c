@@ -6,17 +6,26 @@
 
 #include <string.h>
 
-uint64_t weft__slot_open(weft__slot *slot, uint64_t flags, bool handle)
+static uint64_t open_as(weft__slot *slot, uint64_t flags)
 {
   uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
-  if (!handle && (word & SLOT_STATE) == STATE_FREE) return word;
   uint64_t version = (word >> SLOT_VERSION_SHIFT) + 1;
   if (!(uint32_t)version) version = 1; /* 0 is no handle */
-  word = version << SLOT_VERSION_SHIFT | (handle ? STATE_QUEUED | SLOT_ENTRY | flags : 0);
+  word = version << SLOT_VERSION_SHIFT | flags;
   atomic_store_explicit(&slot->word, word, memory_order_relaxed);
   /* Who still reads the last job's result sees the new word if it sees anything of the new job. */
   atomic_thread_fence(memory_order_release);
   return word;
+}
+
+uint64_t weft__slot_open(weft__slot *slot, uint64_t flags)
+{
+  return open_as(slot, STATE_QUEUED | SLOT_ENTRY | flags);
+}
+
+void weft__slot_void(weft__slot *slot)
+{
+  (void)open_as(slot, STATE_FREE);
 }
 
 /* --- Handles ------------------------------------------------------------------------------- */
@@ -114,7 +123,7 @@ weft_status weft_job_result(const weft_pool *pool, weft_job job, void *data, siz
   if ((word & SLOT_STATE) < STATE_COMPLETED) return WEFT_PENDING;
   unsigned char bytes[WEFT_JOB_BYTES];
   weft_status status = read_result(slot, bytes, size);
-  /* Partner: the fence in weft__slot_open. */
+  /* Partner: the fence in open_as. */
   atomic_thread_fence(memory_order_acquire);
   uint64_t after = atomic_load_explicit(&slot->word, memory_order_relaxed);
   if (!weft__slot_is(after, key) || !(after & SLOT_STATE)) return WEFT_EXPIRED;

@@ -8,7 +8,7 @@
 ** thread may enter it. The thread goes on with another strand. Nothing here reads a thread-local
 ** variable after a switch: a strand is told by who enters it where it is.
 */
-#include "core/jobs.h"
+#include "core/jobs_hot.h"
 
 #include <stdio.h>
 
@@ -226,6 +226,7 @@ static uint32_t next_entry(weft__seat *seat);
 static void strand_main(void *arg)
 {
   weft__strand *strand = arg;
+  strand->half = (char *)__builtin_frame_address(0) - weft_fiber_stack_left() / 2;
   for (;;) {
     weft__seat *seat = strand->base.seat;
     uint32_t entry = next_entry(seat);
@@ -318,8 +319,10 @@ static uint32_t idle(weft__seat *seat)
   }
   /* The last one that searched, and there is more: somebody else is to look as well. */
   if (atomic_fetch_sub_explicit(&side->searching, 1, memory_order_seq_cst) == 1 &&
-      atomic_load_explicit(&side->asleep, memory_order_seq_cst) && weft__seat_sees_work(seat))
-    weft__side_wake_one(pool, side);
+      atomic_load_explicit(&side->asleep, memory_order_seq_cst)) {
+    weft__fence_heavy();
+    if (weft__seat_sees_work(seat)) weft__side_wake_one(pool, side);
+  }
   weft__seat_stretch_begins(seat);
   return entry;
 }
@@ -329,6 +332,7 @@ static uint32_t next_entry(weft__seat *seat)
 {
   uint32_t entry;
   if (WEFT_UNLIKELY(is_over(seat))) return ENTRY_QUIT;
+  if (seat->owed && !weft__seat_goes_on_with(seat, seat->owed)) weft__seat_pay(seat);
   if (WEFT_LIKELY(weft__seat_find(seat, &entry))) return entry;
   if (seat->owed) {
     weft__seat_pay(seat);

@@ -2,7 +2,7 @@
 /*
 ** jobs_wait.c - waiting for single jobs and for all, cancelling.
 */
-#include "core/jobs.h"
+#include "core/jobs_hot.h"
 
 /* --- Deadlines ----------------------------------------------------------------------------- */
 

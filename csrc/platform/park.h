@@ -21,6 +21,24 @@ void weft__park(atomic_uint *word, unsigned expected, int64_t deadline);
 /* Wakes up to `count` of the threads that sleep on the word, which need not exist any more. */
 void weft__park_wake(atomic_uint *word, int count);
 
+/*
+** Two halves of one fence between threads of this process, for where one side passes a thousand times
+** for each time that the other does: what stands before a light one is seen by whoever looks after a
+** heavy one, or what stands before the heavy one is seen by whoever looks after the light one. With
+** Linux's membarrier the light one costs nothing. To be asked for before either is used.
+*/
+extern bool weft__fences_differ;
+void weft__fences_init(void);
+void weft__fence_heavy(void);
+static inline void weft__fence_light(void)
+{
+  if (WEFT_LIKELY(weft__fences_differ)) {
+    atomic_signal_fence(memory_order_seq_cst);
+  } else {
+    weft__fence_heavy();
+  }
+}
+
 /* Lets the other thread of this core run for some tens of nanoseconds. */
 static inline void weft__pause(void)
 {

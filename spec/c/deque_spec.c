@@ -136,7 +136,7 @@ static void thief(void *arg)
   uint32_t item;
   while (atomic_load_explicit(&taken, memory_order_relaxed) < total) {
     if (!steal(&item)) {
-      weft_sleep_until(0);
+      weft_sleep_until(weft_clock() + 1000);
       continue;
     }
     if ((int64_t)item <= last) atomic_store(&out_of_order, true);

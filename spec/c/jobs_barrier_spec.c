@@ -164,8 +164,8 @@ static weft_status meet(void *data)
 
 static void parties_meet_round_after_round(void **state)
 {
-  static atomic_int arrived[20000];
-  int rounds = unit_on_valgrind() || unit_has_tsan() ? 300 : 20000;
+  static atomic_int arrived[3000];
+  int rounds = unit_on_valgrind() || unit_has_tsan() ? 300 : 3000;
   for (uint32_t flags = 0; flags <= WEFT_POOL_MIGRATE; flags++) {
     weft_pool_config config = {.workers = 4, .flags = flags};
     assert_int_equal(make_pool_like(&config), 0);

@@ -11,8 +11,8 @@
 extern weft_pool *pool;
 #define POOL_WORKERS 2
 
-/* For set-up and tear-down. The latter fails if the pool was not sound at rest, did not stop within ten
-   seconds, or left memory or pages behind. */
+/* For set-up and tear-down. The latter fails if the pool was not sound at rest, did not stop in a
+   hundred seconds, or left memory or pages behind. */
 int make_pool(void **state);
 int drop_pool(void **state);
 
@@ -25,7 +25,7 @@ void release_threads(void);
 weft_job held_job(void);   /* one of them */
 uint32_t held_count(void); /* how many there were in this test */
 
-/* Waits, ten seconds at most, until every job has ended and every thread has gone to sleep. */
+/* Waits, a hundred seconds at most, until every job has ended and every thread has gone to sleep. */
 void settle(void);
 
 weft_status nothing(void *data);      /* a job that does nothing */
