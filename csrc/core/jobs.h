@@ -345,6 +345,7 @@ bool weft__pool_settled(const weft_pool *pool);
 /* Something of this level was queued: wakes a thread if all that could take it sleep. */
 void weft__pool_notify(weft_pool *pool, uint32_t level);
 void weft__side_wake_one(weft_pool *pool, weft__side *side);
+void weft__side_wake_if_none_searches(weft_pool *pool, weft__side *side);
 /* Wakes this thread of the pool, if it sleeps. */
 void weft__seat_wake(weft__seat *seat);
 void weft__pool_wake_all(weft_pool *pool);

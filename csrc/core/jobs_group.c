@@ -71,18 +71,18 @@ void weft__seat_pay(weft__seat *seat)
 
 /* --- Waiting ------------------------------------------------------------------------------- */
 
-static bool is_over(const weft_group *group)
-{
-  /* Acquire: its partner is the end of the last job. */
-  int64_t word = atomic_load_explicit(weft__group_word(group), memory_order_acquire);
-  return word / GROUP_ONE + group->begun == 0;
-}
-
 static weft_status clear(weft_group *group)
 {
   atomic_store_explicit(weft__group_word(group), 0, memory_order_relaxed);
   group->begun = 0;
   return WEFT_OK;
+}
+
+static inline bool is_over(const weft_group *group)
+{
+  /* Acquire: its partner is the end of the last job. */
+  int64_t word = atomic_load_explicit(weft__group_word(group), memory_order_acquire);
+  return word / GROUP_ONE + group->begun == 0;
 }
 
 /* Runs a job of the group on behalf of its owner: as if it had never been counted. */
@@ -98,12 +98,14 @@ static inline weft__seat *run_owned(weft__seat *seat, weft__slot *slot, weft_gro
 /* The newest jobs of the group, while they are on top of the own queue. */
 static weft__seat *help(weft__seat *seat, weft_group *group)
 {
-  weft__slot *slot = weft__job_has_room(seat) ? weft__seat_pop_of_group(seat, group) : NULL;
-  if (!slot) return seat;
+  weft__slot *slot;
+  if (!weft__job_has_room(seat)) return seat;
   weft__seat *before = seat;
   if (!seat->strand && (before = weft__seat_running()) != seat) weft__seat_run_as(seat);
   if (WEFT_UNLIKELY(seat->owed && seat->owed != group)) weft__seat_pay(seat);
-  for (; slot; slot = weft__seat_pop_of_group(seat, group)) seat = run_owned(seat, slot, group);
+  while (!is_over(group) && (slot = weft__seat_pop_of_group(seat, group))) {
+    seat = run_owned(seat, slot, group);
+  }
   if (!seat->strand && before != seat) weft__seat_run_as(before);
   return seat;
 }

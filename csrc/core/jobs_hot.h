@@ -64,9 +64,8 @@ static inline void weft__pool_notify_hot(weft_pool *pool, uint32_t level)
   weft__fence_light();
   bool apart = level == LEVEL_BACKGROUND && pool->background;
   weft__side *side = &pool->sides[apart ? SIDE_BACKGROUND : SIDE_WORKERS];
-  if (WEFT_UNLIKELY(atomic_load_explicit(&side->asleep, memory_order_seq_cst)) &&
-      !atomic_load_explicit(&side->searching, memory_order_seq_cst))
-    weft__side_wake_one(pool, side);
+  if (WEFT_UNLIKELY(atomic_load_explicit(&side->asleep, memory_order_relaxed)))
+    weft__side_wake_if_none_searches(pool, side);
 }
 
 static inline void weft__pool_push_hot(weft_pool *pool, weft__seat *seat, uint32_t level,

@@ -42,6 +42,14 @@ void weft__side_wake_one(weft_pool *pool, weft__side *side)
   }
 }
 
+/* An addition of nothing instead of a load: it comes either before the subtraction of who stops
+   searching, who then sees what was queued, or after it. */
+void weft__side_wake_if_none_searches(weft_pool *pool, weft__side *side)
+{
+  if (!atomic_fetch_add_explicit(&side->searching, 0, memory_order_seq_cst))
+    weft__side_wake_one(pool, side);
+}
+
 void weft__pool_notify(weft_pool *pool, uint32_t level)
 {
   weft__pool_notify_hot(pool, level);

@@ -319,10 +319,8 @@ static uint32_t idle(weft__seat *seat)
   }
   /* The last one that searched, and there is more: somebody else is to look as well. */
   if (atomic_fetch_sub_explicit(&side->searching, 1, memory_order_seq_cst) == 1 &&
-      atomic_load_explicit(&side->asleep, memory_order_seq_cst)) {
-    weft__fence_heavy();
-    if (weft__seat_sees_work(seat)) weft__side_wake_one(pool, side);
-  }
+      atomic_load_explicit(&side->asleep, memory_order_seq_cst) && weft__seat_sees_work(seat))
+    weft__side_wake_one(pool, side);
   weft__seat_stretch_begins(seat);
   return entry;
 }
