@@ -304,6 +304,112 @@ for _, n in ipairs { 1000, 10000, 100000, 1000000 } do
   }
 end
 
+-- --- Jobs -----------------------------------------------------------------------------------
+-- Times are those of the clock on the wall. One of two threads is the caller's, but where c/jobs.c says
+-- otherwise.
+
+local function jobs(threads, ...)
+  local side = binary("jobs", ...)
+  side.free = threads > 1
+  return side
+end
+
+local function tbb(threads, ...)
+  local side = needing("tbb", binary("tbb-jobs", ...))
+  side.free = threads > 1
+  return side
+end
+
+local function free(side)
+  side.free = true
+  return side
+end
+
+local threadsText = { "one thread", "two threads" }
+
+for _, n in ipairs { 10000, 1000000 } do
+  for threads = 1, 2 do
+    local name = ("%s empty jobs, %s"):format(thousands(n), threadsText[threads])
+    local rows = { { name = name, vm = "C", peer = "oneTBB", bar = 0.7 } }
+    if threads == 1 then
+      rows[2] = { name = name .. ", each", vm = "C", limit = 20, unit = "ns" }
+    elseif n == 10000 then
+      rows[2] = { name = name .. ", all", vm = "C", key = "ms", limit = 0.75 }
+    end
+    add {
+      sides = {
+        weft = jobs(threads, "empty", n, threads),
+        oneTBB = tbb(threads, "empty", n, threads),
+      },
+      rows = rows,
+    }
+  end
+end
+
+for threads = 1, 2 do
+  add {
+    sides = {
+      weft = jobs(threads, "fib", 27, threads),
+      oneTBB = tbb(threads, "fib", 27, threads),
+    },
+    rows = { {
+      name = "fork-join fib(27), a spawn, " .. threadsText[threads], vm = "C", peer = "oneTBB",
+      bar = 0.3,
+    } },
+  }
+end
+
+add {
+  sides = { weft = jobs(2, "fib", 27, 2, "suspend"), oneTBB = tbb(2, "fib", 27, 2) },
+  rows = { {
+    name = "the same with suspended fibers, two threads", vm = "C", peer = "oneTBB", bar = 1,
+  } },
+}
+
+for _, how in ipairs { "even", "uneven" } do
+  local name = "parallel_for, 1,000,000 " .. how .. " items"
+  add {
+    sides = {
+      weft = jobs(2, "for", how),
+      oneTBB = tbb(2, "for", how),
+      OpenMP = free(binary("openmp", "for", how)),
+    },
+    rows = {
+      { name = name, vm = "C", peer = "oneTBB", key = "us", bar = 1.03 },
+      { name = name, vm = "C", peer = "OpenMP", key = "us", bar = 1.03 },
+    },
+  }
+end
+
+do
+  local name = "post to a parked pool, "
+  add {
+    sides = { weft = jobs(2, "wake"), ["bare futex"] = free(binary("futex")) },
+    rows = {
+      { name = name .. "p50", vm = "C", peer = "bare futex", key = "p50", bar = 1.5, unit = "us" },
+      { name = name .. "p99", vm = "C", peer = "bare futex", key = "p99", bar = 2, unit = "us" },
+    },
+  }
+end
+
+add {
+  runs = 3,
+  sides = { weft = jobs(2, "idle") },
+  rows = { { name = "idle pool", vm = "C", key = "percent", limit = 0.01, unit = "%" } },
+}
+
+for _, how in ipairs { "short", "long" } do
+  local name = "critical behind " .. (how == "short" and "1,000 of 1 ms, " or "20 of 200 ms, ")
+  add {
+    runs = 3,
+    sides = { weft = jobs(2, "critical", how) },
+    rows = {
+      { name = name .. "p50", vm = "C", key = "p50", limit = 0.5, unit = "ms" },
+      { name = name .. "p99", vm = "C", key = "p99", limit = 1, unit = "ms" },
+    },
+  }
+end
+
 return {
   groups = groups,
   -- How to find out whether a peer is there (%s is the VM), and what brings it.
@@ -311,6 +417,7 @@ return {
     cqueues = { probe = [[%s -e 'require "cqueues"']], package = "lua-cqueues" },
     luv = { probe = [[%s -e 'require "luv"']], package = "lua-luv" },
     tarantool = { probe = "command -v tarantool", package = "tarantool" },
+    tbb = { probe = "test -x build/bench/tbb-jobs", package = "libtbb-dev" },
     boost = { probe = "test -x build/bench/boost-switch", package = "libboost-context-dev" },
   },
 }

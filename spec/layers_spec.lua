@@ -66,6 +66,13 @@ describe("the layer check", function()
     refuses("csrc/core/fiber.h", '#include "sched.h"\n', "fiber (layer 3)")
   end)
 
+  it("lets jobs see fibers, and keeps jobs and sched apart", function()
+    local status, output = check("csrc/core/jobs.c", '#include "core/fiber.h"\n')
+    assert.equal("layers: 13 files, no breach\n", output)
+    assert.equal(0, status)
+    refuses("csrc/core/jobs.c", '#include "core/sched.h"\n', "jobs (layer 3) may not include sched")
+  end)
+
   it("lets the binding see weft.h alone", function()
     refuses("csrc/lua/world.c", '#include "base/base.h"\n', "lua (layer 5) may not include base")
     refuses("csrc/lua/world.c", '#include "core/sched.h"\n', "may not include sched")
