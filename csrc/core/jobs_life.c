@@ -59,10 +59,13 @@ static void free_pool(weft_pool *pool)
   weft__free_lines(pool);
 }
 
+/* One, and one for each time that a waiter gave it a higher priority: see raise_to. */
+#define ENTRIES_OF_A_SLOT 4
+
 static weft_status make_queues(weft_pool *pool, uint32_t entries)
 {
   for (uint32_t level = 0; level < LEVELS; level++) {
-    if (weft__inbox_init(&pool->inboxes[level], entries * 2)) return WEFT_NOMEM;
+    if (weft__inbox_init(&pool->inboxes[level], entries * ENTRIES_OF_A_SLOT)) return WEFT_NOMEM;
     for (uint32_t i = 0; i < pool->seat_count; i++) {
       if (weft__deque_init(&pool->seats[i].queues[level], entries)) return WEFT_NOMEM;
     }

@@ -110,6 +110,7 @@ WEFT_NOINLINE weft_status weft_group_run(weft_group *group, weft_job_fn fn, cons
    of each end. */
 static void tell_drain(weft_pool *pool, const weft__seat *seat)
 {
+  weft__fence_light(); /* between the count and the look; see weft_pool_wait_all */
   if (WEFT_UNLIKELY(atomic_load_explicit(&pool->draining, memory_order_relaxed)) &&
       (!seat || weft__seat_is_guest(seat)))
     weft__event_raise(pool);

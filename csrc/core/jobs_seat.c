@@ -39,6 +39,7 @@ static void fork_ends(void)
 /* The other threads are not in the child, and whatever they were doing is half done. */
 static void fork_in_child(void)
 {
+  weft__fences_init();
   for (weft_pool *pool = pools; pool; pool = pool->next) {
     atomic_store_explicit(&pool->state, POOL_GONE, memory_order_relaxed);
   }

@@ -311,7 +311,8 @@ static uint32_t idle(weft__seat *seat)
   weft__side *side = weft__seat_side(seat);
   uint32_t entry;
   weft__seat_stretch_ends(seat);
-  if (atomic_load_explicit(&pool->draining, memory_order_seq_cst)) weft__event_raise(pool);
+  weft__fence_light(); /* its partner is the heavy one in weft_pool_wait_all */
+  if (atomic_load_explicit(&pool->draining, memory_order_relaxed)) weft__event_raise(pool);
   atomic_fetch_add_explicit(&side->searching, 1, memory_order_seq_cst);
   while (!search(seat, &entry)) {
     atomic_fetch_sub_explicit(&side->searching, 1, memory_order_seq_cst);

@@ -162,6 +162,7 @@ weft_status weft_pool_wait_all(weft_pool *pool, int64_t timeout)
   if (weft_job_pool() == pool) return WEFT_BUSY;
   weft__seat *seat = weft__seat_here(pool);
   atomic_fetch_add_explicit(&pool->draining, 1, memory_order_seq_cst);
+  weft__fence_heavy(); /* who ends a job counts it and then looks whether anybody waits for all */
   for (;;) {
     unsigned turn = atomic_load_explicit(event, memory_order_acquire);
     if (weft__pool_is_gone(pool)) status = WEFT_STOPPED;

@@ -36,8 +36,10 @@ static void thousands_of_pools_are_made_and_deleted(void **state)
   (void)state;
   int rounds = unit_on_valgrind() || unit_has_tsan() ? 100 : 10000;
   atomic_int runs = 0, *counter = &runs;
-  weft_pool_config config = {.workers = 2, .capacity = 64, .fibers = 4, .stack_bytes = 16384};
+  weft_pool_config config = {.capacity = 64, .fibers = 4, .stack_bytes = 16384};
   for (int i = 0; i < rounds; i++) {
+    config.workers = i % 20 ? 1 : 3;
+    config.background = i % 20 ? -1 : 2;
     assert_int_equal(make_pool_like(&config), 0);
     if (i % 2) {
       weft_job job = submit_with(add_one, &counter, sizeof counter, NULL);
@@ -233,7 +235,7 @@ static const char *stop_at_any_moment(uint64_t seed)
 static void a_pool_can_be_stopped_at_any_moment(void **state)
 {
   (void)state;
-  unit_for_seeds(1000, stop_at_any_moment);
+  unit_for_seeds(300, stop_at_any_moment);
 }
 
 /* --- What the system refuses ---------------------------------------------------------------- */
