@@ -305,8 +305,8 @@ for _, n in ipairs { 1000, 10000, 100000, 1000000 } do
 end
 
 -- --- Jobs -----------------------------------------------------------------------------------
--- Times are those of the clock on the wall. One of two threads is the caller's, but where c/jobs.c says
--- otherwise.
+-- Times are those of the clock on the wall. One of two threads is the caller's, but where
+-- c/jobs.c says otherwise.
 
 local function jobs(threads, ...)
   local side = binary("jobs", ...)
