@@ -121,6 +121,45 @@ static void posts_and_waits_ask_for_no_memory(void **state)
                    "end\n");
 }
 
+static void signals_ask_for_no_memory(void **state)
+{
+  asks_for_nothing(*state, "local signal, heard = weft.signal(), 0\n"
+                           "signal:connect(function(n) heard = heard + n end)\n"
+                           "for _ = 1, 10 do\n"
+                           "  world:start(function() while true do signal:wait() end end)\n"
+                           "  world:start(function()\n"
+                           "    local function wait() signal:wait(1) return false end\n"
+                           "    local list = {1, 2}\n"
+                           "    while true do table.sort(list, wait) end\n"
+                           "  end)\n"
+                           "end\n"
+                           "local stay = world:start(function() signal:wait(1e6) end)\n"
+                           "function round()\n"
+                           "  signal:fire(1, nil, world)\n"
+                           "  world:tick(0.01)\n"
+                           "  signal:fireOne(2, 'x')\n"
+                           "  signal:fireOne(3)\n"
+                           "  world:tick(0.01)\n"
+                           "end\n");
+}
+
+static void channels_and_locks_ask_for_no_memory(void **state)
+{
+  asks_for_nothing(*state, "local channel, mutex, chairs = weft.channel(3), weft.mutex(), "
+                           "weft.semaphore(2)\n"
+                           "for i = 1, 5 do\n"
+                           "  world:start(function() while true do channel:put(i) end end)\n"
+                           "  world:start(function() while true do channel:get(1) end end)\n"
+                           "  world:start(function()\n"
+                           "    while true do\n"
+                           "      mutex:lock() routine.nextTick() mutex:unlock()\n"
+                           "      chairs:acquire(1) routine.nextTick() chairs:release()\n"
+                           "    end\n"
+                           "  end)\n"
+                           "end\n"
+                           "function round() world:tick(0.01) end\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_state, close_state)
 
 int main(void)
@@ -128,6 +167,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(messages_ask_for_no_memory),
       TEST(posts_and_waits_ask_for_no_memory),
+      TEST(signals_ask_for_no_memory),
+      TEST(channels_and_locks_ask_for_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
