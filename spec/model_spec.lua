@@ -80,7 +80,10 @@ describe("random programs run as the model says", function()
   end)
 end)
 
--- A digest of all lines of some long programs.
+-- A digest of all lines of some long programs: too long where everything is collected all the time,
+-- which changes no line of the shorter ones above.
+if support.stress then return end
+
 local function digest()
   local sum, count = 0, 0
   for seed = 1, 4 do
@@ -101,6 +104,6 @@ describe("a long random program", function()
   it("goes the same way on every machine and in every run", function()
     local first = digest()
     assert.equal("73922 143903109", first)
-    if not support.stress then assert.equal(first, digest()) end
+    assert.equal(first, digest())
   end)
 end)
