@@ -4,6 +4,7 @@
 
 local support = require "support"
 local weft = require "weft"
+require "support.jobs" -- threads that an example starts are there before
 
 local function read(path)
   local file = assert(io.open(path))

@@ -9,6 +9,7 @@ local worlds = require "weft.types"
 local routines = require "weft.types_routine"
 local owners = require "weft.types_owner"
 local buffers = require "weft.types_buffer"
+local jobs = require "weft.types_jobs"
 local events = require "weft.types_events"
 local timers = require "weft.types_timer"
 
@@ -88,8 +89,14 @@ describe("the stubs for editors", function()
     assert.same(functions(core.scopeMethods), functions(routines.scope))
   end)
 
+  it("name the functions of weft.jobs, the methods of jobs and barriers", function()
+    assert.same(functions(require "weft.jobs"), functions(jobs.jobs))
+    assert.same(functions(core.jobMethods), functions(jobs.job))
+    assert.same(functions(core.barrierMethods), functions(jobs.barrier))
+  end)
+
   it("name the functions of weft.routine", function()
-    local inLua = { configure = true, stats = true }
+    local inLua = { configure = true, stats = true, await = true }
     assert.same(functions(routine, inLua), functions(routines.routine))
   end)
 
@@ -109,7 +116,7 @@ describe("the stubs for editors", function()
 
   it("have an example for each function that scripts call", function()
     for _, file in ipairs { "types", "types_routine", "types_owner", "types_events", "types_buffer",
-      "types_timer", "flow", "columns", "routine", "run" } do
+      "types_timer", "flow", "types_jobs", "jobs", "ffi", "columns", "routine", "run" } do
       for name, comment in pairs(comments("lua/weft/" .. file .. ".lua")) do
         if not name:find "^core%." or name == "core.world" or name == "core.default" then
           assert.truthy(comment:find "\n%-%-%-     %S", file .. ".lua: " .. name)

@@ -13,6 +13,8 @@
 #include "lua/compat.h"
 #include "weft.h"
 
+typedef struct crew crew;
+typedef struct worker worker;
 typedef struct universe universe;
 typedef struct realm realm;
 typedef struct waitable waitable;
@@ -227,7 +229,13 @@ struct universe {
   struct fire *fire; /* signal.c: the innermost that calls listeners */
   bool hooked;       /* debug hooks were seen in use: compat.h says what for */
   bool closed;
-  size_t buffer_limit; /* buffer.c: with more bytes than this, garbage is looked for */
+  size_t buffer_limit;   /* buffer.c: with more bytes than this, garbage is looked for */
+  struct crew *crew;     /* jobs.h; NULL before the first use of jobs */
+  struct worker *worker; /* whose state this is, in a job's thread; else NULL */
+  struct inbox *inbox;
+  struct work *works; /* that it has started and not taken in, or not reported */
+  uint64_t work_count;
+  struct paths *paths; /* of the last job that was started */
 };
 
 enum outcome { OUTCOME_NONE, OUTCOME_COMPLETED, OUTCOME_CANCELLED, OUTCOME_FAILED };

@@ -177,7 +177,9 @@ static void check_access(lua_State *L, const view *v, size_t first, size_t end, 
   if (!(writes ? v->hold->no_write : v->hold->no_read)) return;
   size_t base = buffer_first(v);
   const char *why = hold_refusal(v->hold, base + first, base + end, writes);
-  if (why) binding_misuse(L, "%s: buffer is %s", who, why);
+  if (!why) return;
+  if (strcmp(who, "buffer") == 0) binding_misuse(L, "buffer is %s", why);
+  binding_misuse(L, "%s: buffer is %s", who, why);
 }
 
 /* The place of an index, from 0. */

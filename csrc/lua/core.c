@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "lua/binding.h"
-#include "lua/transfer.h"
-#include "lua/waitables.h"
+#include "lua/jobs.h"
 
 /* Its address is the universe's key in the registry. */
 static const char universe_key;
@@ -68,9 +67,9 @@ realm *binding_realm_here(lua_State *L)
 
 bool binding_is_ours(const char *source)
 {
-  static const char *const files[] = {"weft/waits.lua", "weft/events.lua",
-                                      "weft/loops.lua", "weft/routine.lua",
-                                      "weft/run.lua",   "weft/buffers.lua"};
+  static const char *const files[] = {"weft/waits.lua",   "weft/events.lua", "weft/loops.lua",
+                                      "weft/routine.lua", "weft/run.lua",    "weft/buffers.lua",
+                                      "weft/jobs.lua"};
   size_t length = strlen(source);
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     size_t tail = strlen(files[i]);
@@ -108,6 +107,8 @@ int binding_failed(lua_State *L, const char *who, weft_status status)
 
 int binding_outside(lua_State *L, const char *who)
 {
+  if (binding_universe(L)->worker)
+    return binding_misuse(L, "%s: there are no routines and no world inside a job", who);
   return binding_misuse(L, "%s: not inside a routine; start one with routine.start", who);
 }
 
@@ -248,6 +249,7 @@ static int universe_gc(lua_State *L)
   watches_fini(L, U);
   waitables_fini(L, U);
   locks_fini(L, U);
+  crew_fini(U);
   parcels_fini(L, U);
   return 0;
 }
@@ -268,6 +270,9 @@ static void make_universe(lua_State *L)
   lua_rawset(L, LUA_REGISTRYINDEX);
   luaL_checkstack(U->helper, LUA_MINSTACK, NULL);
   lua_rawset(L, LUA_REGISTRYINDEX);
+  lua_getfield(L, LUA_REGISTRYINDEX, JOBS_WORKER_KEY);
+  U->worker = lua_touserdata(L, -1);
+  lua_pop(L, 1);
 }
 
 /* The parts of every store, in a table that world.c copies from. */
@@ -335,7 +340,9 @@ int luaopen_weft_core(lua_State *L)
   names_open(L);
   transfer_open(L);
   transfer_read_open(L);
-  probe_open(L);
+  jobs_open(L);
+  ffi_open(L);
+  if (!U->worker) probe_open(L); /* no routines there, and other threads may look */
   lua_pushlightuserdata(L, (void *)&module_key);
   lua_pushvalue(L, 2);
   lua_rawset(L, LUA_REGISTRYINDEX);

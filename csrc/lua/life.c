@@ -112,6 +112,7 @@ int life_new(lua_State *L)
   universe *U = binding_universe(L);
   lua_settop(L, 1);
   if (U->closed) return binding_misuse(L, "weft.world: the Lua state is closing");
+  if (U->worker) return binding_misuse(L, "weft.world: there is no world inside a job");
   realm draft = {.universe = U, .config = config_default(NULL)};
   config_read(L, 1, "weft.world", &draft.config);
   realm *R = new_realm(L, &draft);
@@ -133,6 +134,7 @@ realm *world_fallback(lua_State *L)
 {
   universe *U = binding_universe(L);
   if (U->fallback && U->fallback->world) return U->fallback;
+  if (U->worker) binding_misuse(L, "there is no world inside a job");
   binding_push_universe(L);
   lua_pushcclosure(L, life_new, 1);
   lua_call(L, 0, 1);

@@ -3,7 +3,7 @@
 ** messages.c - owner:on, world:send and world:broadcast. What is sent waits in cells of the world
 ** and is delivered in stage 3, to those who hear it then (ears.c).
 */
-#include "lua/binding.h"
+#include "lua/jobs.h"
 
 /* As many as posts. */
 #define MAX_MESSAGES (UINT32_C(1) << 20)
@@ -156,6 +156,7 @@ void messages_deliver(void *host)
 {
   realm *R = host;
   messages *m = &R->messages;
+  jobs_stage(R);
   for (m->left = m->count; m->left > 0;)
     if (binding_protect_on(R->ticking, R, deliver, R, 0, 0) != LUA_OK)
       report_failure(R, R->ticking);

@@ -47,6 +47,12 @@ bool names_is_globals(lua_State *L, int index)
   compat_push_globals(L);
   bool same = lua_rawequal(L, -1, index);
   lua_pop(L, 1);
+  if (same || !lua_getmetatable(L, index)) return same;
+  lua_pushliteral(L, "__metatable");
+  lua_rawget(L, -2);
+  const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  same = strcmp(name, "weft.JobGlobals") == 0; /* lua/weft/job_globals.lua */
+  lua_pop(L, 2);
   return same;
 }
 

@@ -11,7 +11,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "lua/transfer.h"
+#include "lua/jobs.h"
 
 typedef struct reader {
   const parcel *from;
@@ -206,26 +206,29 @@ static const reference *take_reference(lua_State *L, reader *r, bool buffer)
   return ref;
 }
 
-/* What this side has of a memory already: the hold that it was lent from, or that of the first view
-   that was read; NULL if nothing. */
+/* What is here of a memory already: what a result was lent from, or the hold of the first view that
+   was read; NULL if nothing. */
 static hold *find_hold(lua_State *L, const reader *r, const reference *ref)
 {
-  for (hold *h = ref->object; h; h = h->origin)
-    if (h->side == r->side->side) return h;
+  hold *from = ref->object;
+  for (hold *h = r->side->lent ? NULL : from->origin; h; h = h->origin)
+    if (h->side == binding_universe(L)) return h;
   lua_rawgeti(L, r->objects, -1 - (int)(ref - r->from->references));
   const view *first = buffer_test(L, -1);
   lua_pop(L, 1);
   return first ? first->hold : NULL;
 }
 
-/* A hold of this side alone. What another job has lent to the one that gives it is still that job's. */
+/* A hold of this side alone. What was lent to a job from elsewhere is not that job's to give. */
 static hold *new_hold(lua_State *L, const reader *r, const reference *ref)
 {
   hold *from = ref->object;
   bool lent = r->side->lent;
-  hold *h = hold_new(weft_buffer_keep(from->memory), r->side->side, lent ? from : NULL);
+  hold *h = hold_new(weft_buffer_keep(from->memory), binding_universe(L), lent ? from : NULL);
   if (!h) luaL_error(L, "weft.jobs: not enough memory for a buffer");
-  if (!lent && from->origin) hold_end(h, "on loan to the job that returned it, from elsewhere");
+  if (!lent && from->origin) hold_end(h, "not here: it was lent to the job from elsewhere");
+  if (!lent && r->side->second)
+    hold_end(h, "elsewhere: the job's result was taken there before");
   return h;
 }
 
@@ -257,6 +260,13 @@ static void read_buffer(lua_State *L, reader *r)
   add_object(L, r);
 }
 
+static void read_counted(lua_State *L, reader *r)
+{
+  const reference *ref = take_reference(L, r, false);
+  jobs_push_counted(L, ref->kind, ref->object);
+  add_object(L, r);
+}
+
 /* --- Values -------------------------------------------------------------------------------- */
 
 static void read_number(lua_State *L, reader *r, uint8_t tag)
@@ -275,11 +285,25 @@ static void read_number(lua_State *L, reader *r, uint8_t tag)
     element_push_int64(L, whole, tag == TAG_UINT64);
 }
 
+/* library -> that of the job's globals, if it has its own */
+static void push_own_library(lua_State *L, const reader *r, const char *name, size_t length)
+{
+  lua_pushlstring(L, name, length);
+  lua_gettable(L, r->side->globals);
+  if (!lua_istable(L, -1))
+    lua_pop(L, 1);
+  else
+    lua_remove(L, -2);
+}
+
 static void read_name(lua_State *L, reader *r)
 {
   uint32_t length = take_u32(L, r);
   const char *name = take_bytes(L, r, length);
-  if (names_push(L, name, length)) return;
+  if (names_push(L, name, length)) {
+    if (lua_istable(L, -1) && r->side->globals) push_own_library(L, r, name, length);
+    return;
+  }
   lua_pushlstring(L, name, length < 200 ? length : 200);
   luaL_error(L, "weft.jobs: '%s' is not there", lua_tostring(L, -1));
 }
@@ -327,6 +351,9 @@ static void read_value(lua_State *L, reader *r)
     break;
   case TAG_BUFFER:
     read_buffer(L, r);
+    break;
+  case TAG_COUNTED:
+    read_counted(L, r);
     break;
   default:
     damaged(L);

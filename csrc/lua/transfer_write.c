@@ -11,7 +11,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "lua/transfer.h"
+#include "lua/jobs.h"
 
 /* From addresses to numbers: open addressing, never more than half full. */
 typedef struct map {
@@ -545,6 +545,20 @@ static bool put_cdata(lua_State *L, writer *w, int index)
   return true;
 }
 
+/* A kernel, a job or a barrier; the object that stands for it here is met again like a table. */
+static bool put_counted(lua_State *L, writer *w, int index)
+{
+  enum reference_kind kind;
+  void *object = jobs_find_counted(L, index, &kind);
+  if (!object) return false;
+  if (put_known(L, w, index)) return true;
+  add_item(L, w, index);
+  uint32_t number = reference_of(L, w, kind, object);
+  put_tag(L, w, TAG_COUNTED);
+  put_u32(L, w, number);
+  return true;
+}
+
 /* Buffers and other objects of weft's own that may cross. */
 static bool put_object(lua_State *L, writer *w, int index)
 {
@@ -553,6 +567,7 @@ static bool put_object(lua_State *L, writer *w, int index)
     if (!put_known(L, w, index)) put_buffer(L, w, index, v);
     return true;
   }
+  if (put_counted(L, w, index)) return true;
   if (lua_touserdata(L, index) != binding_universe(L)->cancelled) return false;
   put_tag(L, w, TAG_CANCELLED);
   return true;

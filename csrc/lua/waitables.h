@@ -45,6 +45,8 @@ typedef struct waitable_kind {
   /* Frees what the block points to. */
   void (*fini)(lua_State *L, waitable *object);
   bool (*idle)(const waitable *object); /* closed, and nobody may come back to it */
+  /* Whether what is waited for has come already, for ever. NULL where it never has. */
+  bool (*come)(const waitable *object);
 } waitable_kind;
 
 struct waitable {

@@ -168,6 +168,8 @@ static void prepare_event(watch_set *set, uint32_t i, waitable *object)
   set->block->kinds[i] = object->kind;
   set->watches[i].event = &object->line.event;
   set->watches[i].state = object->closed ? WEFT_STATE_EXPIRED : WEFT_STATE_QUEUED;
+  if (object->kind->come && object->kind->come(object))
+    set->watches[i].state = WEFT_STATE_COMPLETED;
 }
 
 /* What is known of a handle here; the world knows nothing of those of other worlds. */

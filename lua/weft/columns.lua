@@ -7,6 +7,7 @@
 local core = require "weft.core"
 
 local buffer, grown = core.buffer, core.grownBuffer
+local unpack = table.unpack or unpack
 
 -- An id is generation * SLOTS + slot; both are whole numbers that a double holds.
 local SLOTS, GENERATIONS, FIRST_ROWS = 16777216, 536870912, 64
@@ -52,7 +53,8 @@ end
 
 -- What a buffer says, without where and without its name.
 local function withoutPlace(err)
-  return tostring(err):match "buffer: (.*)$" or tostring(err)
+  err = tostring(err)
+  return err:match "buffer: (.*)$" or err:match "(buffer is .*)$" or err
 end
 
 local function columnMisuse(who, name, err)
@@ -60,6 +62,14 @@ local function columnMisuse(who, name, err)
 end
 
 local function write(column, row, value) column[row] = value end
+
+-- Raises while a job has the rows: all columns are lent at once, so one tells of all.
+local function touch(column) column[1] = column[1] end
+local function checkLoan(self, who)
+  if self._count == 0 then return end
+  local ok, err = pcall(touch, self._columns[self._names[1]])
+  if not ok then error(("columns:%s: %s"):format(who, withoutPlace(err)), 3) end
+end
 
 -- Larger buffers; nothing has changed if one of them cannot be had.
 local function grow(self)
@@ -97,6 +107,7 @@ function methods:add(values)
     misuse("columns:add: a table of values expected, got %s", describe(values))
   end
   for name in next, values do columnOf(self, name, "add") end
+  checkLoan(self, "add")
   local row, slot = self._count + 1, nextSlot(self)
   if not slot then return nil, "full" end
   if row > self._capacity then grow(self) end
@@ -185,6 +196,46 @@ function methods:set(id, name, value)
   local ok, err = pcall(write, column, row, value)
   if not ok then columnMisuse("set", name, err) end
   return true
+end
+
+-- The rows that there are, as buffers.
+local function rowsOf(self)
+  local rows = {}
+  for _, name in ipairs(self._names) do rows[name] = self._columns[name]:slice(1, self._count) end
+  return rows
+end
+
+local function pack(...)
+  return { n = select("#", ...), ... }
+end
+
+--- Calls a function, or runs a kernel, for all rows in parts, on the threads of jobs: a job, as
+--- `jobs.parallelFor` gives it. `fn(first, last, cols, ...)` has each column as a buffer in
+--- `cols`, and works on rows `first` to `last` of them; what else it gets are copies. A kernel gets
+--- the columns in the order of their names, then the other arguments. The columns are on loan to
+--- the job until its end was taken in: meanwhile what touches a row raises, and what adds one.
+---
+---     local job = bodies:forEachParallel(function(first, last, cols, dt)
+---       local x, vx = cols.x, cols.vx
+---       for i = first, last do x[i] = x[i] + vx[i] * dt end
+---     end, dt)
+---     job:wait()
+---@param fn fun(first: integer, last: integer, cols: table<string, weft.Buffer>, ...)|weft.Kernel
+---@param ... any
+---@return weft.Job? job
+---@return nil|"full" reason
+function methods:forEachParallel(fn, ...)
+  check(self, "forEachParallel")
+  local jobs = require "weft.jobs"
+  local rows, args = rowsOf(self), pack(...)
+  if type(fn) ~= "userdata" then
+    local all = { n = args.n + 1, rows, unpack(args, 1, args.n) }
+    return jobs.parallelFor(self._count, fn, { args = all })
+  end
+  local values = { n = #self._names + args.n }
+  for i, name in ipairs(self._names) do values[i] = rows[name] end
+  for i = 1, args.n do values[#self._names + i] = args[i] end
+  return jobs.parallelFor(self._count, fn, { args = values })
 end
 
 --- How many rows there are.

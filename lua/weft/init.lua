@@ -40,4 +40,8 @@ local weft = {
   columns = columns.columns,
 }
 
+-- For weft.jobs, which may have been loaded before.
+core.module = weft
+if core.named then core.ownModule(weft, "weft") end
+
 return weft

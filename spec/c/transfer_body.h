@@ -78,7 +78,7 @@ static int api_send_results(lua_State *L)
 static int api_receive(lua_State *L)
 {
   lua_settop(L, 0);
-  return transfer_read(L, sent, &(transfer_side){.side = binding_universe(L), .lent = true});
+  return transfer_read(L, sent, &(transfer_side){.lent = true});
 }
 
 static const luaL_Reg functions[] = {{"send", api_send},

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** jobs.h - jobs of Lua: what the files about them share.
+**
+** A `crew` is the pool of one Lua state and, for each of its threads, a Lua state of the thread's own,
+** a `worker`. A `work` is one job on its way: it begins in the state that starts it, runs on a
+** thread of the pool, and comes back through the `inbox` of that state, which takes it in. Jobs
+** start jobs: a worker's state has an inbox, too.
+*/
+#ifndef WEFT_LUA_JOBS_H
+#define WEFT_LUA_JOBS_H
+
+#include "lua/transfer.h"
+#include "lua/waitables.h"
+
+typedef struct work work;
+typedef struct inbox inbox;
+
+/* A kernel of a shared library: a counted object. */
+typedef struct kernel {
+  void *library;
+  weft_kernel fn;
+} kernel;
+
+/* Where modules are looked for, as it was at dispatch. */
+typedef struct paths {
+  const char *path, *cpath;
+  char text[];
+} paths;
+
+/* The Lua state of one thread of the pool, which alone touches it. */
+struct worker {
+  crew *crew;
+  lua_State *L; /* NULL before the first job */
+  universe *universe;
+  paths *paths;         /* that are set there */
+  struct range *ranges; /* whose functions are kept for parts to come */
+  lua_State *donor;
+  /* What the protected call that begins is to do. */
+  int (*fn)(lua_State *L, void *context);
+  void *context;
+  int call, globals, pairs; /* in its registry: the function for that, what makes globals, idle
+                               pairs of coroutines */
+  uint32_t pair_count;
+};
+
+/* A counted object. */
+struct crew {
+  weft_pool *pool; /* NULL before the first use, and when it is stopped */
+  weft_pool_config config;
+  worker *workers; /* by thread */
+  uint32_t count;
+};
+
+/* In the registry of a thread's state before the module is opened there: its worker. */
+#define JOBS_WORKER_KEY "weft.worker"
+
+enum work_kind { WORK_FUNCTION, WORK_RANGE, WORK_KERNEL };
+
+/* A counted object: held by the pool, then the inbox; and by the object that a script has. */
+struct work {
+  work *next; /* of the inbox */
+  work *after,
+      *prev; /* of those of its state that have not been taken in, or not been reported */
+  crew *crew;
+  inbox *inbox;
+  weft_job job;
+  enum work_kind kind;
+  parcel *input;
+  parcel *output;    /* results, or an error; NULL if there was no memory */
+  const char *wrong; /* the error where there is no parcel */
+  char wrong_text[160];
+  loan *loans;
+  uint32_t loan_count;
+  paths *paths;
+  kernel *kernel;
+  weft_value *values; /* arguments of a kernel */
+  size_t value_count;
+  waitable *object; /* what the script holds, or NULL; for its own thread */
+  _Atomic(bool) ended, claimed;
+  weft_job_state state; /* how it has ended, once it is in the inbox */
+  _Atomic(bool) failed; /* set by the part of a range that fails first */
+  bool taken;           /* its own state knows that it has ended */
+  bool asked;           /* somebody has been told, or waits */
+  bool reported;
+  uint8_t age;       /* ticks since it was taken in */
+  realm *world;      /* who hears of an error that nobody awaits; may be gone */
+  char name[64];     /* "job 3 'path'" */
+  char borrower[80]; /* "on loan to job 3 'path'" */
+};
+
+/* --- jobs_inbox.c --- */
+inbox *inbox_new(void);             /* a counted object */
+void inbox_put(inbox *in, work *w); /* on any thread; takes over one reference */
+work *inbox_take_all(inbox *in);    /* the oldest first, linked by `next` */
+bool work_has_ended(const work *w); /* on any thread: state and output are there */
+bool work_claim(work *w);           /* whether this is the first to read the output */
+bool work_fails_first(work *w);     /* whether this part of a range is the first to fail */
+
+/* --- jobs_crew.c --- */
+crew *crew_of(lua_State *L, universe *U, const char *who); /* with its threads; may raise */
+int crew_configure(lua_State *L);
+/* The thread's own, with its Lua state; NULL with the reason in the work. */
+worker *crew_worker(work *w);
+/* Runs fn(L, context) protected, with arguments that were pushed. As lua_pcall. */
+int worker_protect(worker *me, lua_State *L, int (*fn)(lua_State *L, void *context),
+                   void *context, int nargs, int nresults);
+void crew_fini(universe *U);
+
+/* --- jobs_run.c --- */
+weft_status run_function(void *data);
+weft_status run_part(size_t first, size_t last, void *arg);
+/* Forgets the functions of all ranges but that of `but`, or NULL, unless they run. */
+void run_forget_ranges(worker *me, const work *but);
+
+/* --- jobs_work.c --- */
+work *work_new(crew *c, inbox *in);
+void work_ended(void *arg, weft_job job); /* the pool's hook */
+void work_drop_loans(work *w);
+void work_take_in(lua_State *L, universe *U); /* what has ended meanwhile */
+void work_unlink(universe *U, work *w);
+void work_report(realm *R); /* failures that nobody has asked for; in stage 2 */
+void work_fini(universe *U);
+
+/* --- jobs_barrier.c --- */
+weft_barrier *barrier_check(lua_State *L, int index, const char *who);
+void *barrier_test(lua_State *L, int index);    /* what is counted, or NULL */
+void barrier_push(lua_State *L, void *counted); /* -> barrier */
+void barrier_open(lua_State *L);
+
+/* --- jobs_kernel.c --- */
+kernel *kernel_test(lua_State *L, int index); /* NULL if it is none */
+void kernel_push(lua_State *L, kernel *k);    /* -> kernel */
+/* The values from `first` on as a kernel's arguments, into the work. */
+void kernel_set_arguments(lua_State *L, work *w, int first, const char *who);
+void kernel_open(lua_State *L);
+
+/* --- ffi.c --- */
+void ffi_open(lua_State *L);
+
+/* --- jobs.c --- */
+void jobs_open(lua_State *L);
+void jobs_stage(realm *R); /* in stage 2 of a tick */
+/* Before this thread sleeps or this job is suspended: raises where it must not be. */
+void jobs_prepare_wait(lua_State *L, const char *who);
+/* The counted object behind a job, barrier or kernel, or NULL; and an object for one. -> object */
+void *jobs_find_counted(lua_State *L, int index, enum reference_kind *kind);
+void jobs_push_counted(lua_State *L, enum reference_kind kind, void *object);
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** jobs_run.c - a job of Lua on its thread.
+**
+** Each job has a pair of coroutines in the thread's state: one that the function runs on, and one for
+** what is done around it, in protected calls. The function runs on the job's fiber; when it waits
+** there, others of the same thread run in the same state on pairs of their own.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "lua/jobs.h"
+
+/* Idle pairs that are kept. */
+#define MAX_PAIRS 16
+
+/* One run of a work's function. */
+typedef struct run {
+  worker *me;
+  work *work;
+  lua_State *aide, *co;
+  int pair;  /* where the pair is kept in the registry */
+  int views; /* the list of the first views of its holds */
+  int count; /* values on the aide */
+  size_t first, last;
+} run;
+
+/* --- Pairs of coroutines ------------------------------------------------------------------- */
+
+/* -> of the main coroutine: nothing. A pair of coroutines, idle or new. */
+static int take_pair(lua_State *L, void *context)
+{
+  run *r = context;
+  worker *me = r->me;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, me->pairs);
+  if (me->pair_count > 0) {
+    lua_rawgeti(L, -1, (int)me->pair_count);
+    r->pair = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushboolean(L, 0);
+    lua_rawseti(L, -2, (int)me->pair_count--);
+  } else {
+    lua_createtable(L, 2, 0);
+    lua_newthread(L);
+    lua_rawseti(L, -2, 1);
+    lua_newthread(L);
+    lua_rawseti(L, -2, 2);
+    r->pair = luaL_ref(L, LUA_REGISTRYINDEX);
+  }
+  lua_rawgeti(L, LUA_REGISTRYINDEX, r->pair);
+  lua_rawgeti(L, -1, 1);
+  lua_rawgeti(L, -2, 2);
+  r->aide = lua_tothread(L, -2);
+  r->co = lua_tothread(L, -1);
+  luaL_checkstack(r->aide, LUA_MINSTACK, NULL);
+  luaL_checkstack(r->co, LUA_MINSTACK, NULL);
+  return 0;
+}
+
+typedef struct pair_return {
+  run *run;
+  bool reusable;
+} pair_return;
+
+static int give_pair(lua_State *L, void *context)
+{
+  const pair_return *give = context;
+  worker *me = give->run->me;
+  if (give->reusable && me->pair_count < MAX_PAIRS) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, me->pairs);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, give->run->pair);
+    lua_rawseti(L, -2, (int)me->pair_count + 1);
+    me->pair_count++;
+  }
+  luaL_unref(L, LUA_REGISTRYINDEX, give->run->pair);
+  return 0;
+}
+
+/* --- Reading ------------------------------------------------------------------------------- */
+
+/* "module.function" on top -> function */
+static void find_function(lua_State *L)
+{
+  const char *text = lua_tostring(L, -1), *dot = strrchr(text, '.');
+  int at = lua_gettop(L);
+  if (!dot) luaL_error(L, "weft.jobs: \"module.function\" expected, got \"%s\"", text);
+  lua_getglobal(L, "require");
+  lua_pushlstring(L, text, (size_t)(dot - text));
+  lua_call(L, 1, 1);
+  if (!lua_istable(L, -1))
+    luaL_error(L, "weft.jobs: the module of \"%s\" is no table, but a %s", text,
+               luaL_typename(L, -1));
+  lua_getfield(L, -1, dot + 1);
+  if (!lua_isfunction(L, -1))
+    luaL_error(L, "weft.jobs: \"%s\" is no function, but %s", text, luaL_typename(L, -1));
+  lua_replace(L, at);
+  lua_settop(L, at);
+}
+
+/* -> function and arguments */
+static int read_input(lua_State *L, void *context)
+{
+  run *r = context;
+  lua_newtable(L); /* 1: views */
+  lua_pushvalue(L, 1);
+  r->views = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, r->me->globals);
+  lua_call(L, 0, 1); /* 2: globals */
+  transfer_side side = {.lent = true, .globals = 2, .views = 1};
+  int count = transfer_read(L, r->work->input, &side);
+  lua_pushvalue(L, 3);
+  if (lua_type(L, -1) == LUA_TSTRING) find_function(L);
+  lua_replace(L, 3);
+  r->count = count;
+  return count;
+}
+
+/* What was lent to the job is not the job's any more. */
+static int end_views(lua_State *L, void *context)
+{
+  run *r = context;
+  if (r->views == LUA_NOREF) return 0;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, r->views);
+  for (int i = (int)compat_raw_length(L, -1); i > 0; i--) {
+    lua_rawgeti(L, -1, i);
+    const view *v = buffer_test(L, -1);
+    if (v && v->hold) hold_end(v->hold, "of a job that has ended");
+    lua_pop(L, 1);
+  }
+  luaL_unref(L, LUA_REGISTRYINDEX, r->views);
+  r->views = LUA_NOREF;
+  return 0;
+}
+
+/* --- Ending -------------------------------------------------------------------------------- */
+
+/* Buffers that the job has made are given to who gets the result. */
+static void give_buffers(lua_State *L, const parcel *p)
+{
+  for (uint32_t i = 0; i < p->lending_count; i++) {
+    const lending *l = &p->lendings[i];
+    const hold *h = p->references[l->reference].object;
+    const char *why = h->origin ? NULL : hold_refusal(h, l->first, l->end, true);
+    if (why) luaL_error(L, "weft.jobs: result %d: buffer is %s", (int)l->root, why);
+  }
+  for (uint32_t i = 0; i < p->reference_count; i++) {
+    hold *h = p->references[i].object;
+    if (p->references[i].kind == REFERENCE_BUFFER && !h->origin)
+      hold_end(h, "gone: a job has returned it");
+  }
+}
+
+/* results -> */
+static int write_results(lua_State *L, void *context)
+{
+  run *r = context;
+  parcel *p = transfer_write(L, 1, lua_gettop(L), TRANSFER_RESULTS, false);
+  r->work->output = p;
+  give_buffers(L, p);
+  return 0;
+}
+
+/* error -> error, a string's with the traceback of the job */
+static int add_trace(lua_State *L, void *context)
+{
+  const run *r = context;
+  if (lua_type(L, 1) == LUA_TSTRING) luaL_traceback(L, r->co, lua_tostring(L, 1), 0);
+  return 1;
+}
+
+/* error -> */
+static int write_error(lua_State *L, void *context)
+{
+  run *r = context;
+  r->work->output = transfer_write(L, 1, 1, TRANSFER_RESULTS, false);
+  return 0;
+}
+
+/* error -> ; as text, since it cannot cross */
+static int write_error_text(lua_State *L, void *context)
+{
+  luaL_tolstring(L, 1, NULL);
+  lua_pushfstring(L, "%s (an error object, a %s, that cannot come back from a job)",
+                  lua_tostring(L, -1), luaL_typename(L, 1));
+  lua_replace(L, 1);
+  lua_settop(L, 1);
+  return write_error(L, context);
+}
+
+/* error on the aide -> */
+static void leave_error(run *r)
+{
+  lua_State *L = r->aide;
+  work *w = r->work;
+  if (w->kind == WORK_RANGE && !work_fails_first(w)) {
+    lua_settop(L, 0);
+    return;
+  }
+  weft_counted_drop(w->output);
+  w->output = NULL;
+  lua_pushvalue(L, -1);
+  if (worker_protect(r->me, L, write_error, r, 1, 0) == LUA_OK) {
+    lua_settop(L, 0);
+    return;
+  }
+  lua_pop(L, 1);
+  if (worker_protect(r->me, L, write_error_text, r, 1, 0) != LUA_OK)
+    w->wrong = "not enough memory";
+  lua_settop(L, 0);
+}
+
+/* Error on top of the job's coroutine -> ; its to-be-closed variables run, and may wait. */
+static void fail(run *r)
+{
+  lua_xmove(r->co, r->aide, 1);
+  if (worker_protect(r->me, r->aide, add_trace, r, 1, 1) != LUA_OK) {
+    /* without memory for a trace: that is the error then */
+  }
+  if (COMPAT_CAN_CLOSE) (void)compat_close(r->co);
+  leave_error(r);
+}
+
+/* --- Running ------------------------------------------------------------------------------- */
+
+/* Function and arguments on the coroutine. A bare yield lets others have a turn. */
+static int resume(run *r, int nargs)
+{
+  int count = 0;
+  int status = compat_resume(r->co, r->me->donor, nargs, &count);
+  while (status == LUA_YIELD) {
+    lua_pop(r->co, compat_yielded(r->co, count));
+    weft_job_yield();
+    status = compat_resume(r->co, r->me->donor, 0, &count);
+  }
+  return status;
+}
+
+/* Moves what is on the aide to the coroutine and calls it. */
+static bool call(run *r)
+{
+  int count = r->count;
+  if (!compat_grow(r->co, count + LUA_MINSTACK)) {
+    r->work->wrong = "not enough memory";
+    lua_settop(r->aide, 0);
+    return false;
+  }
+  lua_xmove(r->aide, r->co, count);
+  int status = resume(r, count - 1);
+  if (status == LUA_OK) return true;
+  fail(r);
+  return false;
+}
+
+static bool finish(run *r)
+{
+  int count = lua_gettop(r->co);
+  if (!compat_grow(r->aide, count + LUA_MINSTACK)) {
+    r->work->wrong = "not enough memory";
+    return false;
+  }
+  lua_xmove(r->co, r->aide, count);
+  if (worker_protect(r->me, r->aide, write_results, r, count, 0) == LUA_OK) return true;
+  leave_error(r);
+  return false;
+}
+
+static bool begin(run *r)
+{
+  if (worker_protect(r->me, r->me->L, take_pair, r, 0, 0) != LUA_OK) {
+    r->work->wrong = "not enough memory";
+    lua_pop(r->me->L, 1);
+    return false;
+  }
+  if (worker_protect(r->me, r->aide, read_input, r, 0, LUA_MULTRET) == LUA_OK) return true;
+  leave_error(r);
+  return false;
+}
+
+static void end(run *r, bool reusable)
+{
+  lua_State *L = r->me->L;
+  if (!r->aide) return;
+  lua_settop(r->aide, 0);
+  if (reusable) lua_settop(r->co, 0);
+  compat_clear_hook(r->co);
+  if (worker_protect(r->me, L, end_views, r, 0, 0) != LUA_OK) lua_pop(L, 1);
+  pair_return give = {r, reusable};
+  if (worker_protect(r->me, L, give_pair, &give, 0, 0) != LUA_OK) lua_pop(L, 1);
+  work_take_in(L, r->me->universe);
+}
+
+weft_status run_function(void *data)
+{
+  work *w = *(work **)data;
+  worker *me = crew_worker(w);
+  if (!me) return WEFT_FAILED;
+  run r = {.me = me, .work = w, .views = LUA_NOREF};
+  bool begun = begin(&r);
+  bool ended = begun && call(&r);
+  bool done = ended && finish(&r);
+  end(&r, !begun || ended);
+  return done ? WEFT_OK : WEFT_FAILED;
+}
+
+/* --- Ranges -------------------------------------------------------------------------------- */
+
+/* The function of a range on this thread, read once for all of its parts. */
+typedef struct range {
+  struct range *next;
+  work *work;
+  int values; /* in the registry: a list of the function and its arguments */
+  int count;
+  int views;
+  uint32_t running; /* parts that run now */
+} range;
+
+/* -> ; the range's values stand in the registry */
+static int read_range(lua_State *L, void *context)
+{
+  run *r = context;
+  range *it = weft_counted_new(sizeof *it, NULL);
+  if (!it) return luaL_error(L, "not enough memory");
+  it->values = it->views = LUA_NOREF;
+  it->next = r->me->ranges;
+  it->work = weft_counted_keep(r->work);
+  r->me->ranges = it;
+  int first = lua_gettop(L) + 1;
+  it->count = read_input(L, r);
+  it->views = r->views;
+  r->views = LUA_NOREF;
+  lua_createtable(L, it->count, 0);
+  for (int i = 1; i <= it->count; i++) {
+    lua_pushvalue(L, first + 1 + i);
+    lua_rawseti(L, -2, i);
+  }
+  it->values = luaL_ref(L, LUA_REGISTRYINDEX);
+  return 0;
+}
+
+static range *find_range(const worker *me, const work *w)
+{
+  range *it = me->ranges;
+  while (it && it->work != w) it = it->next;
+  return it && it->values != LUA_NOREF ? it : NULL;
+}
+
+static int unref_range(lua_State *L, void *context)
+{
+  range *it = context;
+  run r = {.views = it->views};
+  luaL_unref(L, LUA_REGISTRYINDEX, it->values);
+  return end_views(L, &r);
+}
+
+void run_forget_ranges(worker *me, const work *but)
+{
+  for (range **at = &me->ranges, *it; (it = *at);) {
+    if (it->work == but || it->running > 0) {
+      at = &it->next;
+      continue;
+    }
+    *at = it->next;
+    if (worker_protect(me, me->L, unref_range, it, 0, 0) != LUA_OK) lua_pop(me->L, 1);
+    weft_counted_drop(it->work);
+    weft_counted_drop(it);
+  }
+}
+
+/* -> function, first, last, arguments */
+static int push_part(lua_State *L, void *context)
+{
+  run *r = context;
+  const range *it = find_range(r->me, r->work);
+  luaL_checkstack(L, it->count + LUA_MINSTACK, "too many arguments");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, it->values);
+  int list = lua_gettop(L);
+  lua_rawgeti(L, list, 1);
+  lua_pushinteger(L, (lua_Integer)r->first + 1);
+  lua_pushinteger(L, (lua_Integer)r->last);
+  for (int i = 2; i <= it->count; i++) lua_rawgeti(L, list, i);
+  return r->count = it->count + 2;
+}
+
+static bool begin_part(run *r)
+{
+  worker *me = r->me;
+  if (worker_protect(me, me->L, take_pair, r, 0, 0) != LUA_OK) {
+    lua_pop(me->L, 1);
+    r->work->wrong = "not enough memory";
+    return false;
+  }
+  if ((find_range(me, r->work) || worker_protect(me, r->aide, read_range, r, 0, 0) == LUA_OK) &&
+      worker_protect(me, r->aide, push_part, r, 0, LUA_MULTRET) == LUA_OK)
+    return true;
+  leave_error(r);
+  return false;
+}
+
+weft_status run_part(size_t first, size_t last, void *arg)
+{
+  work *w = arg;
+  worker *me = crew_worker(w);
+  if (!me) return WEFT_FAILED;
+  run r = {.me = me, .work = w, .views = LUA_NOREF, .first = first, .last = last};
+  bool begun = begin_part(&r);
+  range *it = find_range(me, w);
+  if (it) it->running++;
+  bool ended = begun && call(&r);
+  if (it) it->running--;
+  end(&r, !begun || ended);
+  return ended ? WEFT_OK : WEFT_FAILED;
+}

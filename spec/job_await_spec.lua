@@ -1,0 +1,318 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Routines that wait for jobs, and who is told of failures.
+
+local support = require "support"
+local jobSupport = require "support.jobs"
+local jobs = require "weft.jobs"
+local routine = require "weft.routine"
+
+local done = jobSupport.done
+
+local function raises(pattern, fn, ...)
+  local ok, err = pcall(fn, ...)
+  assert.is_false(ok)
+  assert.truthy(tostring(err):find(pattern), tostring(err))
+end
+
+-- Ticks in which no time passes, until no routine is alive.
+local function run(world)
+  while world:stats().active > 0 do world:tick(0) end
+end
+
+-- A job that ends when the barrier is released.
+local function waiting(...)
+  local barrier = jobs.barrier(1)
+  local job = jobs.run(function(b, ...)
+    b:await()
+    return ...
+  end, barrier, ...)
+  return job, barrier
+end
+
+describe("routine.await", function()
+  it("gives the results of a job, and the world ticks on", function()
+    local world = support.world{}
+    local job, barrier = waiting(1, nil, "x")
+    local got
+    world:start(function() got = { n = select("#", routine.await(job)), routine.await(job) } end)
+    for _ = 1, 5 do world:tick(0.1) end
+    assert.is_nil(got)
+    assert.equal("sleeping", world:inspect()[1].status)
+    barrier:release()
+    run(world)
+    assert.same({ n = 3, 1, nil, "x" }, got)
+  end)
+
+  it("gives them at once of a job that has ended", function()
+    local world = support.world{}
+    local job = jobs.run(function() return 5 end)
+    done(job)
+    local got
+    world:start(function() got = routine.await(job) end)
+    world:tick(0)
+    assert.equal(5, got)
+  end)
+
+  it("raises the job's error, with the traceback of its thread", function()
+    local world = support.world{}
+    local text, value
+    world:start(function()
+      text = select(2, pcall(routine.await, jobs.run(function() error "broken" end)))
+      value = select(2, pcall(routine.await, jobs.run(function() error { 5 } end)))
+    end)
+    run(world)
+    assert.truthy(text:find "job_await_spec.lua:%d+: broken\nstack traceback:\n", text)
+    assert.same({ 5 }, value)
+    assert.equal(0, #support.reports())
+  end)
+
+  it("raises Cancelled for a job that was cancelled", function()
+    local world = support.world{}
+    local barrier = jobs.barrier(1)
+    local list = {}
+    for i = 1, 2 do
+      list[i] = jobs.run(function(b) while b:count() > 0 do end end, barrier)
+      while list[i]:status() == "queued" do end
+    end
+    local job = jobs.run(function() end)
+    local ok, err
+    world:start(function() ok, err = pcall(routine.await, job) end)
+    world:tick(0)
+    assert.is_true(job:cancel())
+    world:tick(0)
+    assert.is_true(ok == false and err == routine.Cancelled)
+    barrier:release()
+    for i = 1, 2 do done(list[i]) end
+  end)
+
+  it("has a time limit", function()
+    local world = support.world{}
+    local job, barrier = waiting(7)
+    local got
+    world:start(function()
+      got = { routine.await(job, 1) }
+      got[3] = routine.await(job)
+    end)
+    world:tick(0)
+    world:tick(0.5)
+    assert.is_nil(got)
+    world:tick(0.5)
+    assert.same({ nil, "timeout" }, got)
+    barrier:release()
+    run(world)
+    assert.same({ nil, "timeout", 7 }, got)
+  end)
+
+  it("works under C functions", function()
+    local world = support.world{}
+    local text
+    world:start(function()
+      text = ("a-b"):gsub("%a", function(c)
+        return routine.await(jobs.run(function(x) return x:upper() end, c))
+      end)
+      local list = { 3, 1, 2 }
+      table.sort(list, function(a, b)
+        return routine.await(jobs.run(function(x, y) return x < y end, a, b))
+      end)
+      text = text .. table.concat(list)
+    end)
+    run(world)
+    assert.equal("A-B123", text)
+  end)
+
+  it("wakes any number of routines, in the order in which they came", function()
+    local world = support.world{}
+    local job, barrier = waiting { 1 }
+    local order = {}
+    for i = 1, 10 do
+      world:start(function()
+        local t = routine.await(job)
+        order[#order + 1] = i * t[1]
+      end)
+    end
+    world:tick(0)
+    barrier:release()
+    run(world)
+    assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, order)
+  end)
+
+  it("refuses what is no job, and to be called outside routines", function()
+    local world = support.world{}
+    raises("routine.await: a job expected, got table", routine.await, {})
+    local job = jobs.run(function() end)
+    raises("routine.await: not inside a routine", routine.await, job)
+    local err
+    world:start(function() err = select(2, pcall(routine.await, job, -1)) end)
+    world:tick(0)
+    assert.truthy(err:find "routine.await: timeout must be finite and >= 0, got %-1", err)
+    done(job)
+  end)
+end)
+
+describe("a routine that awaits a job", function()
+  it("may be cancelled: the job goes on, and its result is dropped", function()
+    local world = support.world{}
+    local job, barrier = waiting(5)
+    local used
+    local handle = world:start(function() used = routine.await(job) end)
+    world:tick(0)
+    assert.is_true(handle:cancel())
+    world:tick(0)
+    assert.equal("cancelled", handle:status())
+    barrier:release()
+    assert.equal(5, done(job))
+    world:tick(0)
+    assert.is_nil(used)
+  end)
+
+  it("may be cancelled in the tick in which the job is taken in", function()
+    local world = support.world{}
+    local job, barrier = waiting(5)
+    local used
+    local handle = world:start(function() used = routine.await(job) end)
+    world:tick(0)
+    barrier:release()
+    done(job)
+    handle:cancel()
+    world:tick(0)
+    assert.is_nil(used)
+    assert.equal("cancelled", handle:status())
+  end)
+
+  it("ends with its owner, and that of a world", function()
+    local world = support.world{}
+    local owner = world:owner()
+    local job, barrier = waiting(5)
+    local used
+    owner:start(function() used = routine.await(job) end)
+    world:tick(0)
+    owner:destroy()
+    world:tick(0)
+    local other = support.world{}
+    other:start(function() used = routine.await(job) end)
+    other:tick(0)
+    other:close()
+    barrier:release()
+    done(job)
+    world:tick(0)
+    assert.is_nil(used)
+  end)
+
+  it("keeps the job's object", function()
+    local world = support.world{}
+    local got
+    world:start(function()
+      got = routine.await(jobs.run(function()
+        local t = {}
+        for i = 1, 100 do t[i] = { i } end
+        return t
+      end))
+    end)
+    world:tick(0)
+    support.collect()
+    run(world)
+    assert.equal(100, #got)
+  end)
+end)
+
+describe("any and all", function()
+  it("take jobs among routines", function()
+    local world = support.world{}
+    local job, barrier = waiting("from a job", 2)
+    local handle = world:start(function() routine.wait(100) end)
+    local first, every
+    world:start(function()
+      first = { routine.any { handle, job } }
+      every = routine.all { job, jobs.run(function() return 1 end), timeout = 1000 }
+    end)
+    world:tick(0)
+    barrier:release()
+    done(job)
+    while not every do world:tick(0) end
+    assert.same({ 2, "from a job", 2 }, first)
+    assert.same({ { n = 2, "from a job", 2 }, { n = 1, 1 } }, every)
+    handle:cancel()
+    world:tick(0)
+  end)
+
+  it("give nil and the error of a job that failed", function()
+    local world = support.world{}
+    local every
+    world:start(function()
+      every = routine.all { jobs.run(function() error("no", 0) end),
+        jobs.run(function() return 1 end) }
+    end)
+    run(world)
+    assert.is_nil(every[1][1])
+    assert.truthy(every[1][2]:find "^no\nstack traceback")
+    assert.equal(1, every[2][1])
+    for _ = 1, 4 do world:tick(0) end
+    assert.equal(0, #support.reports())
+  end)
+end)
+
+describe("a failed job that nobody awaits", function()
+  local function settle(world)
+    assert(jobs.waitAll())
+    for _ = 1, 4 do world:tick(0) end
+  end
+
+  it("is reported once, by the world that started it", function()
+    local other = support.world{}
+    local world = support.world{}
+    world:start(function() jobs.run(function() error "lost" end) end)
+    run(world)
+    assert(jobs.waitAll())
+    for _ = 1, 4 do other:tick(0) end
+    assert.equal(0, #support.reports())
+    settle(world)
+    local reports = support.reports()
+    assert.equal(1, #reports)
+    assert.truthy(reports[1].err:find "job_await_spec.lua:%d+: lost\nstack traceback")
+    assert.equal(world, reports[1].world)
+    assert.is_nil(reports[1].handle)
+  end)
+
+  it("is not reported when its error was asked for in time", function()
+    local world = support.world{}
+    local job
+    world:start(function() job = jobs.run(function() error "asked" end) end)
+    run(world)
+    assert(jobs.waitAll())
+    world:tick(0)
+    assert.is_false(pcall(job.result, job))
+    settle(world)
+    assert.equal(0, #support.reports())
+  end)
+
+  it("may still be asked after it was reported", function()
+    local world = support.world{}
+    local job
+    world:start(function() job = jobs.run(function() error { 1 } end) end)
+    run(world)
+    settle(world)
+    assert.same({ 1 }, support.reports()[1].err)
+    local ok, err = pcall(job.result, job)
+    assert.is_true(not ok and err[1] == 1)
+    settle(world)
+    assert.equal(1, #support.reports())
+  end)
+end)
+
+describe("barrier:await", function()
+  it("waits in a routine as in a job", function()
+    local world = support.world{}
+    local barrier = jobs.barrier(1)
+    local through = false
+    world:start(function()
+      barrier:await()
+      through = true
+    end)
+    for _ = 1, 3 do world:tick(0) end
+    assert.is_false(through)
+    barrier:release()
+    world:tick(0)
+    assert.is_true(through)
+  end)
+end)

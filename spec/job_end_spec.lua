@@ -1,0 +1,94 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The end of a Lua state, or of the process, while jobs run or wait to.
+
+local support = require "support"
+
+-- What a child prints and how it ends.
+local function child(source, status)
+  local code, text = support.child("local jobs, weft = require 'weft.jobs', require 'weft'\n"
+    .. "jobs.configure{ workers = 2 }\n" .. source)
+  assert.equal(status or 0, code, text)
+  return text
+end
+
+describe("a process that ends", function()
+  it("lets jobs end that run, and drops those that have not begun", function()
+    assert.equal("end", child [[
+      for i = 1, 200 do
+        jobs.run(function(k)
+          local s = 0
+          for q = 1, 20000 do s = s + q * k end
+          return { s }
+        end, i)
+        if i % 50 == 0 then collectgarbage() end
+      end
+      io.write "end"
+    ]])
+  end)
+
+  it("may end with os.exit, its state closed or not", function()
+    for _, close in ipairs { "true", "false" } do
+      assert.equal("end", child([[
+        local buffer = weft.buffer("f32", 1000)
+        for i = 1, 20 do jobs.run(function(b) return #b end, buffer:shared()) end
+        io.write "end"
+        io.stdout:flush()
+        os.exit(3, ]] .. close .. ")", 3))
+    end
+  end)
+
+  it("may end while jobs are suspended, and wait for what never comes", function()
+    assert.equal("end", child [[
+      local barrier = jobs.barrier(1)
+      for i = 1, 5 do
+        jobs.run(function(b)
+          local ok, err = pcall(b.await, b)
+          return ok, err
+        end, barrier)
+      end
+      local world = weft.world{}
+      world:start(function()
+        require "weft.routine".await(jobs.run(function(b) b:await() end, barrier))
+      end)
+      for _ = 1, 100 do world:tick(0) end
+      io.write "end"
+    ]])
+  end)
+
+  it("says which failures nobody has heard of", function()
+    local text = child [[
+      jobs.schedule{ name = "lost", fn = function() error "x" end }
+      jobs.waitAll()
+    ]]
+    assert.equal("weft: job 1 'lost' failed, and nobody awaited it\n", text)
+  end)
+
+  it("does not wait for ever for a job without end", function()
+    local text = child [[
+      local job = jobs.run(function() while true do end end)
+      while job:status() == "queued" do end
+      io.write "end\n"
+    ]]
+    assert.truthy(text:find "end\n", text)
+    assert.truthy(text:find "a job runs on while the Lua state that started it ends", text)
+  end)
+
+  it("may have used no job at all", function()
+    assert.equal("end", child 'io.write "end"')
+  end)
+end)
+
+describe("a world that closes", function()
+  it("leaves the jobs to the others", function()
+    assert.equal("5 false", child [[
+      local world = weft.world{}
+      local job
+      world:start(function() job = jobs.run(function() return 5 end) end)
+      world:tick(0)
+      world:close()
+      job:wait()
+      io.write(job:result(), " ", tostring(pcall(world.tick, world, 0)))
+    ]])
+  end)
+end)
