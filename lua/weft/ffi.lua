@@ -14,6 +14,7 @@ local ffi = require "ffi"
 local DECLARATIONS = [[
 typedef uint64_t weft_handle;
 typedef uint64_t weft_owner;
+typedef uint64_t weft_timer;
 typedef int32_t weft_status;
 typedef struct weft_world weft_world;
 typedef struct weft_routine weft_routine;
