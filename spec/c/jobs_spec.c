@@ -397,7 +397,7 @@ static void configurations_are_checked_at_both_ends(void **state)
       {.workers = 1, .fibers = 1 << 16},
       {.workers = 1, .fibers = 1, .stack_bytes = 16 << 10, .flags = 3},
   };
-  for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+  for (size_t i = unit_on_valgrind() ? 3 : 0; i < sizeof right / sizeof *right; i++) {
     assert_int_equal(weft_pool_new(&right[i], &made), WEFT_OK);
     assert_int_equal(weft_pool_delete(made, -1), WEFT_OK);
   }
