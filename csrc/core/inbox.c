@@ -4,7 +4,11 @@
 */
 #include "core/inbox.h"
 
+#include "platform/park.h"
 #include "platform/system.h"
+
+/* How often a cell is looked at before its thread is given the processor that it may need. */
+#define LOOKS 64
 
 weft_status weft__inbox_init(weft__inbox *inbox, uint32_t count)
 {
@@ -48,6 +52,16 @@ bool weft__inbox_put(weft__inbox *inbox, uint32_t item)
     turn += 1;
     (void)atomic_exchange_explicit(&cell->turn, turn, memory_order_seq_cst);
     return true;
+  }
+}
+
+void weft__inbox_must_put(weft__inbox *inbox, uint32_t item)
+{
+  for (uint32_t look = 1; !weft__inbox_put(inbox, item); look++) {
+    if (look % LOOKS == 0)
+      weft__thread_yield();
+    else
+      weft__pause();
   }
 }
 

@@ -17,10 +17,9 @@ void weft__pool_push(weft_pool *pool, weft__seat *seat, uint32_t level, uint32_t
 {
   if (level == LEVEL_CRITICAL)
     atomic_fetch_add_explicit(&pool->critical, 1, memory_order_seq_cst);
-  if (!seat || !weft__deque_push(&seat->queues[level], entry)) {
-    bool put = weft__inbox_put(&pool->inboxes[level], entry);
-    WEFT_CHECK(put); /* it has room for every slot and strand */
-  }
+  /* The inbox has room for every slot and strand. */
+  if (!seat || !weft__deque_push(&seat->queues[level], entry))
+    weft__inbox_must_put(&pool->inboxes[level], entry);
   weft__pool_notify(pool, level);
 }
 

@@ -56,10 +56,10 @@ static uint32_t number_of(const weft_pool *pool, const weft__stock *stock)
   return (uint32_t)(stock->slots - pool->magazines) / MAGAZINE;
 }
 
+/* Each has room for all magazines. */
 static void put(weft__inbox *inbox, uint32_t magazine)
 {
-  bool fits = weft__inbox_put(inbox, magazine);
-  WEFT_CHECK(fits); /* each has room for all magazines */
+  weft__inbox_must_put(inbox, magazine);
 }
 
 /* Puts an empty magazine away and takes the full one that was not used for longest. False if there is

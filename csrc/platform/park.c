@@ -70,6 +70,11 @@ void weft__fence_heavy(void)
   }
 }
 
+void weft__thread_yield(void)
+{
+  (void)sched_yield();
+}
+
 void weft__thread_lower(void)
 {
   struct sched_param none = {0};

@@ -49,6 +49,9 @@ static inline void weft__pause(void)
 #endif
 }
 
+/* Lets other threads have the processor, for a moment. */
+void weft__thread_yield(void);
+
 /* For the calling thread: it is for work that never hurries. Without effect where the system
    refuses. */
 void weft__thread_lower(void);

@@ -54,6 +54,36 @@ static void it_holds_as_many_as_it_was_made_for_and_not_one_more(void **state)
   }
 }
 
+static atomic_bool coming;
+
+/* A take that is done with its cell only when somebody waits for that. */
+static void finish_take(void *arg)
+{
+  while (!atomic_load(&coming)) continue;
+  for (volatile int i = 0; i < 100000; i++) continue;
+  atomic_store(&inbox.cells[0].turn, *(uint32_t *)arg);
+}
+
+static void a_put_that_must_succeed_waits_for_a_take_that_is_not_done(void **state)
+{
+  (void)state;
+  uint32_t item, full, done;
+  for (uint32_t i = 0; i < 16; i++) assert_true(weft__inbox_put(&inbox, i));
+  full = atomic_load(&inbox.cells[0].turn);
+  assert_true(weft__inbox_take(&inbox, &item));
+  done = atomic_load(&inbox.cells[0].turn);
+  atomic_store(&inbox.cells[0].turn, full);
+  assert_int_equal(weft__inbox_count(&inbox), 15);
+  assert_false(weft__inbox_put(&inbox, 16));
+  atomic_store(&coming, false);
+  weft__thread thread;
+  assert_int_equal(weft__thread_start(&thread, finish_take, &done), WEFT_OK);
+  atomic_store(&coming, true);
+  weft__inbox_must_put(&inbox, 16);
+  weft__thread_join(&thread);
+  for (uint32_t i = 1; i <= 16; i++) assert_true(weft__inbox_take(&inbox, &item) && item == i);
+}
+
 /* After 2^32 puts the numbers of the cells begin anew. */
 static void it_goes_on_where_its_numbers_wrap(void **state)
 {
@@ -136,6 +166,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(what_came_first_goes_first),
       TEST(it_holds_as_many_as_it_was_made_for_and_not_one_more),
+      TEST(a_put_that_must_succeed_waits_for_a_take_that_is_not_done),
       TEST(it_goes_on_where_its_numbers_wrap),
       TEST(each_number_is_taken_exactly_once),
   };
