@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- 15-slow-motion.lua - slow motion, and a display that does not slow down with it: the last blow of
+-- 17-slow-motion.lua - slow motion, and a display that does not slow down with it: the last blow of
 -- a fight runs at a quarter of its speed, then the game is paused. The clock of the display counts
 -- real time, so does the hand that ends the pause.
 --
---   weft run --speed max examples/15-slow-motion.lua
+--   weft run --speed max examples/17-slow-motion.lua
 
 local weft = require "weft"
 local routine = require "weft.routine"

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Work on other threads: a routine waits for it, and the world ticks on.
 --
---   scripts/weft exec examples/12-jobs.lua
+--   scripts/weft exec examples/20-jobs.lua
 
 local weft = require "weft"
 local routine = require "weft.routine"

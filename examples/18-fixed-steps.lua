@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- 16-fixed-steps.lua - a spring that swings the same whatever the ticks are. What integrates forces
+-- 18-fixed-steps.lua - a spring that swings the same whatever the ticks are. What integrates forces
 -- wants steps of one length: the world cuts its time into them and runs a phase for each, and a
 -- routine can wait for some of them.
 --
---   weft exec examples/16-fixed-steps.lua
+--   weft exec examples/18-fixed-steps.lua
 
 local weft = require "weft"
 local routine = require "weft.routine"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** 16-jobs.c - work on other threads: jobs that wait for jobs, a barrier, priorities, a range.
+** 21-pool.c - work on other threads: jobs that wait for jobs, a barrier, priorities, a range.
 **
-**   make examples && build/release/examples/16-jobs
+**   make examples && build/release/examples/21-pool
 */
 #include <stdio.h>
 #include "weft.h"

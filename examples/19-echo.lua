@@ -2,7 +2,7 @@
 -- An echo server and a hundred clients, all in one thread: each connection is a routine that reads
 -- as far as there is something to read, and waits for its descriptor.
 --
---   weft run examples/12-echo.lua     (needs LuaSocket: Debian's lua-socket)
+--   weft run examples/19-echo.lua     (needs LuaSocket: Debian's lua-socket)
 
 local routine = require "weft.routine"
 local socket = require "socket"

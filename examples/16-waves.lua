@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- 14-waves.lua - waves of attackers, and the bookkeeping around them, by timers: functions that are
+-- 16-waves.lua - waves of attackers, and the bookkeeping around them, by timers: functions that are
 -- called later. Where a script only has to be called again, a timer is less to write than a routine
 -- that loops and waits, and it costs less.
 --
---   weft run --speed max examples/14-waves.lua
+--   weft run --speed max examples/16-waves.lua
 
 local weft = require "weft"
 local routine = require "weft.routine"
