@@ -30,7 +30,7 @@ end
 
 local image = weft.buffer("u8", width * height)
 local job = assert(jobs.parallelFor(height, rows, { args = { image, width, height, limit } }))
-job:wait() -- this thread takes part
+job:wait() -- outside a routine; in one it is routine.await(job)
 job:result() -- raises, had a range failed
 
 if file then
