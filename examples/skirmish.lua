@@ -39,7 +39,7 @@ end
 
 local function company(name, x, direction)
   return { name = name, x = x, direction = direction, standing = {}, took = 0, fell = 0, fled = 0,
-    healed = 0, captains = {} }
+    healed = 0, captains = {}, horn = weft.signal() }
 end
 
 local red, blue = company("Red", 0, 1), company("Blue", 45, -1)
@@ -55,6 +55,7 @@ local function leaveField(me, how)
   local last = list[#list]
   list[me.place], last.place = last, me.place
   list[#list] = nil
+  if #list == SOLDIERS * 2 / 3 then me.side.horn:fire() end
   me.gone = true
   me.side[how] = me.side[how] + 1
 end
@@ -207,9 +208,9 @@ local function medic(side)
   end
 end
 
--- Marches when a third of the company is gone.
+-- Marches when the horn tells that a third of the company is gone, or when it has waited too long.
 local function reserve(side)
-  repeat routine.wait(0.25) until #side.standing <= SOLDIERS * 2 / 3
+  side.horn:wait(45)
   tell("%s is down to %d: the reserve marches", side.name, #side.standing)
   for i = 1, RESERVE do
     enlist(side, ("reservist %d"):format(i))
@@ -263,6 +264,9 @@ end
 muster(red)
 muster(blue)
 tell("%d red and %d blue take the field", SOLDIERS, SOLDIERS)
+world:owner():every(15, function()
+  tell("%d red and %d blue stand", #red.standing, #blue.standing)
+end, { count = 3 })
 local begin = os.clock()
 world:run { hz = HZ, ticks = MINUTE * HZ, speed = "max" }
 local seconds = os.clock() - begin
