@@ -37,15 +37,23 @@ static int make_one(void **state)
   return make_pool_like(&config);
 }
 
+/* But for one search in 61, which begins with the lowest priority: how many there were before, while
+   the thread looked for something to do, is left to chance. */
 static void what_is_critical_comes_first(void **state)
 {
+  int before = 0;
   (void)state;
   hold_threads();
   for (int i = 0; i < 20; i++) note_with('n', WEFT_PRIORITY_NORMAL);
   for (int i = 0; i < 20; i++) note_with('c', WEFT_PRIORITY_CRITICAL);
   release_threads();
   settle();
-  assert_string_equal(order, "ccccccccccccccccccccnnnnnnnnnnnnnnnnnnnn");
+  assert_int_equal(order_length, 40);
+  for (int i = 0, critical = 0; critical < 20; i++) {
+    if (order[i] == 'n') before++;
+    if (order[i] == 'c') critical++;
+  }
+  assert_in_range(before, 0, 1);
 }
 
 /* One search in 61 begins with the lowest priority. */

@@ -216,6 +216,8 @@ static lua_State *open_state(void)
   lua_register(L, "report", count_report);
   /* LuaJIT's FFI loses memory of its own when it cannot be opened: it is there before. */
   if (luaL_dostring(L, "pcall(require, 'ffi')")) fail_msg("%s", lua_tostring(L, -1));
+  /* Nor does it survive that code which it has compiled gets no memory: all is interpreted here. */
+  if (luaL_dostring(L, "if jit then jit.off() end")) fail_msg("%s", lua_tostring(L, -1));
   return L;
 }
 

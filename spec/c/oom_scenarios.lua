@@ -492,11 +492,12 @@ end)
 scenario("columns", function(weft)
   local cols = weft.columns{ a = "f32", b = "u8" }
   local ids = {}
+  for i = 1, 62 do ids[i] = cols:add{ a = i, b = i } end
   return function()
     for i = #ids + 1, 70 do ids[i] = cols:add{ a = i, b = i } end
-    for i = 1, 69 do cols:remove(ids[i]) end
+    for i = 1, 9 do cols:remove(ids[i]) end
     local last = cols:add{ a = 5 }
-    return cols:get(ids[70], "a") == 70 and cols:get(last, "a") == 5 and cols:count() == 2
+    return cols:get(ids[70], "a") == 70 and cols:get(last, "a") == 5 and cols:count() == 62
       and not cols:alive(ids[1]) and "complete"
   end
 end)
