@@ -306,7 +306,7 @@ if interpreted then
           assert(not ok)
           caught = caught + 1
         end
-      end)
+      end, { maxResumeMs = 40 }) -- long enough to be within the loop each time
       assert.equal(3, caught)
       assert.equal("completed", handle:status())
     end)
