@@ -123,3 +123,66 @@ describe("the thread of a routine that has ended #wait", function()
     assert.equal(5, slept)
   end)
 end)
+
+describe("a routine at a bare yield that a script resumes by hand", function()
+  -- Runs `body` until it yields, then resumes it within the shield of another routine, or outside
+  -- of all. Its handle, the error it raised, and whether the other's shield still held then.
+  local function byHand(inside, body)
+    local world = support.world()
+    local co, problem, held
+    world.onError = function() end
+    local function resume()
+      local _, first, second = coroutine.resume(co)
+      problem = tostring(second or first)
+    end
+    if inside then
+      world:start(function()
+        routine.wait(0)
+        routine.shield(function()
+          resume()
+          routine.cancel(routine.self())
+          held = pcall(routine.wait, 0)
+        end)
+      end)
+    end
+    local handle = world:start(function()
+      co = coroutine.running()
+      body()
+    end)
+    world:tick(0)
+    if not inside then resume() end
+    support.ticks(3)
+    return handle, problem, held
+  end
+
+  for _, inside in ipairs { false, true } do
+    local where = inside and "in another one" or "outside of all"
+    it("fails at the end of its scope, " .. where, function()
+      local child
+      local handle, problem = byHand(inside, function()
+        routine.scope(function(scope)
+          child = scope:start(function() routine.wait(100) end)
+          coroutine.yield()
+        end)
+      end)
+      assert.matches("routine.scope: the coroutine was resumed by hand", problem)
+      assert.equal("failed", handle:status())
+      assert.equal("cancelled", child:status())
+    end)
+
+    it("fails at the end of its shield, " .. where, function()
+      local handle, problem = byHand(inside, function()
+        routine.shield(function() coroutine.yield() end)
+      end)
+      assert.matches("routine.shield: the coroutine was resumed by hand", problem)
+      assert.equal("failed", handle:status())
+    end)
+  end
+
+  it("leaves the shield of the one that resumes it alone", function()
+    local _, _, held = byHand(true, function()
+      pcall(routine.shield, function() coroutine.yield() end)
+    end)
+    assert.is_true(held)
+  end)
+end)

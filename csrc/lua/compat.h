@@ -349,7 +349,8 @@ static inline int compat_outcome(lua_State *co, int status, int nresults, int *c
 #define compat_yield(L, n, context, k) ((void)(context), (void)(k), lua_yield((L), (n)))
 
 /* waits.lua has the one through which a callee may yield. */
-#define compat_pcall(L, nargs, handler, k) lua_pcall((L), (nargs), LUA_MULTRET, (handler))
+#define compat_pcall(L, nargs, handler, k)                                                     \
+  ((void)(k), lua_pcall((L), (nargs), LUA_MULTRET, (handler)))
 
 static int compat_nop(lua_State *L)
 {

@@ -97,21 +97,34 @@ static const weft_routine *raise_shield(lua_State *L)
   return self;
 }
 
-static void lower_shield(void)
+/* Of a routine that runs: a script may have resumed the coroutine by hand at a bare yield, and whoever
+   runs now has shields of its own. */
+static void lower_shield(lua_State *L, bool own)
 {
-  weft_shield(weft_world_ticking(), weft_self(), false);
+  weft_routine *self = weft_self();
+  bool runs =
+      self && weft_routine_body(self) == routine_body && (!own || record_of(self)->thread == L);
+  if (!runs)
+    binding_misuse(
+        L, "routine.shield: the coroutine was resumed by hand and its routine does not run");
+  weft_shield(weft_world_ticking(), self, false);
 }
 
 /* handler, then results or an error */
-static int shield_end(lua_State *L, int status, lua_KContext context)
+static int shield_end(lua_State *L, int status, bool own)
 {
-  (void)context;
-  lower_shield();
+  lower_shield(L, own);
   if (status != LUA_OK && status != LUA_YIELD) {
     compat_before_throw(L);
     return lua_error(L);
   }
   return lua_gettop(L) - 1;
+}
+
+static int shield_continued(lua_State *L, int status, lua_KContext context)
+{
+  (void)context;
+  return shield_end(L, status, true);
 }
 
 /* A coroutine of the script's own may not yield out of a shield: it could be dropped there, or go on
@@ -125,8 +138,8 @@ static int api_shield(lua_State *L)
   lua_insert(L, 1);
   int nargs = lua_gettop(L) - 2;
   int status =
-      own ? compat_pcall(L, nargs, 1, shield_end) : lua_pcall(L, nargs, LUA_MULTRET, 1);
-  return shield_end(L, status, 0);
+      own ? compat_pcall(L, nargs, 1, shield_continued) : lua_pcall(L, nargs, LUA_MULTRET, 1);
+  return shield_end(L, status, own);
 }
 
 /* For waits.lua: raises a shield, or answers true where it takes the whole of it above. */
@@ -134,15 +147,14 @@ static int api_shield_up(lua_State *L)
 {
   const weft_routine *self = raise_shield(L);
   if (record_of(self)->thread == L) return 0;
-  lower_shield();
+  lower_shield(L, false);
   lua_pushboolean(L, 1);
   return 1;
 }
 
 static int api_shield_down(lua_State *L)
 {
-  (void)L;
-  lower_shield();
+  lower_shield(L, true);
   return 0;
 }
 

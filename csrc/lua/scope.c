@@ -450,11 +450,26 @@ static bool runs_on(lua_State *L, const weft_routine *self)
   return rec->thread == L;
 }
 
+/* A script that resumes the coroutine by hand at a bare yield brings it here with nobody to wait. The
+   scope is left as it stands, until its routine goes on. */
+static scope *check_host(lua_State *L)
+{
+  scope *s = scope_check(L, 1, who);
+  const weft_routine *self = weft_self();
+  bool runs = self && weft_routine_body(self) == routine_body &&
+              realm_of(self)->number == s->number &&
+              weft_routine_handle(realm_of(self)->world, self) == s->host;
+  if (!runs)
+    binding_misuse(L, "%s: the coroutine was resumed by hand and its routine does not run",
+                   who);
+  return s;
+}
+
 /* scope, handler, results or an error */
 static int call_ended(lua_State *L, int status, lua_KContext context)
 {
   (void)context;
-  body_ended(L, scope_check(L, 1, who), status == LUA_OK || status == LUA_YIELD, 3);
+  body_ended(L, check_host(L), status == LUA_OK || status == LUA_YIELD, 3);
   return waits_in_scope(L);
 }
 
@@ -493,7 +508,7 @@ static int api_open(lua_State *L)
 static int api_body_ended(lua_State *L)
 {
   lua_settop(L, 3);
-  body_ended(L, scope_check(L, 1, who), lua_toboolean(L, 2), 3);
+  body_ended(L, check_host(L), lua_toboolean(L, 2), 3);
   return 0;
 }
 
