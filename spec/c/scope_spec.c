@@ -182,6 +182,31 @@ static void a_last_join_is_over_in_the_pass_in_which_its_target_ends(void **stat
   assert_state(host_handle, WEFT_STATE_CANCELLED);
 }
 
+static weft_status swallows(weft_routine *self, void *arg)
+{
+  (void)self, (void)arg;
+  for (int i = 0; i < 3; i++)
+    if (weft_wait(an_hour) == WEFT_CANCELLED) say("swallowed");
+  return WEFT_OK;
+}
+
+/* Its host comes in the same pass, and nobody comes twice for that. */
+static void the_end_of_a_last_join_gives_nobody_else_a_turn(void **state)
+{
+  (void)state;
+  weft_handle swallower = start(swallows, NULL);
+  host_handle = start(hosts, (void *)&an_hour);
+  tick(0);
+  tick(0);
+  weft_cancel(world, swallower);
+  weft_cancel(world, host_handle);
+  weft_cancel(world, child_handle);
+  tick(0);
+  assert_string_equal(story, "swallowed told child host");
+  tick(0);
+  assert_string_equal(story, "swallowed told child host swallowed");
+}
+
 static void a_last_join_is_refused_by_the_last_pass_of_a_drain(void **state)
 {
   (void)state;
@@ -297,6 +322,7 @@ int main(void)
       TEST(a_held_cancel_outlasts_an_interrupt),
       TEST(a_child_has_a_joiner_from_its_start),
       TEST(a_last_join_is_over_in_the_pass_in_which_its_target_ends),
+      TEST(the_end_of_a_last_join_gives_nobody_else_a_turn),
       TEST(a_last_join_is_refused_by_the_last_pass_of_a_drain),
       TEST(the_last_pass_of_a_drain_ends_a_last_join),
       TEST(a_child_that_joins_its_host_closes_a_ring),
