@@ -59,6 +59,11 @@ static WEFT_RACY const void *read_running(const weft__watched *watched)
   return *(void *const volatile *)watched->running;
 }
 
+static WEFT_RACY bool read_busy(const weft__watched *watched)
+{
+  return *(const volatile bool *)watched->busy;
+}
+
 static void look(weft__watch *watch)
 {
   const weft__watched *watched = &watch->watched;
@@ -100,7 +105,8 @@ static void run(void *arg)
   weft__mutex_lock(&watch->lock);
   while (!watch->quit) {
     uint64_t now = atomic_load(&watch->shared.stirs);
-    quiet = now == stirs && !read_running(&watch->watched) ? quiet + 1 : 0;
+    /* A busy one stirs no more before it runs something, however long that takes. */
+    quiet = now == stirs && !read_busy(&watch->watched) ? quiet + 1 : 0;
     stirs = now;
     if (quiet > DROWSY) sleep_until_stirred(watch, stirs);
     weft__mutex_unlock(&watch->lock);

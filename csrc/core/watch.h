@@ -39,6 +39,8 @@ typedef struct weft__watch weft__watch;
 typedef struct weft__watched {
   const uint64_t *number;
   void *const *running;
+  /* Set before weft__watch_stir: something may run at any moment. */
+  const bool *busy;
   int64_t slow, over; /* ns; 0: none */
   /* Called by the watch's thread at each look that finds something running: it stands for so many ns. */
   void (*sample)(void *context, const void *running, int64_t ns);
@@ -50,8 +52,8 @@ typedef struct weft__watched {
 weft_status weft__watch_start(weft__watched watched, void (*fn)(void), weft__watch **out);
 void weft__watch_stop(weft__watch *watch); /* NULL is allowed */
 
-/* To be called by the watched thread when it is about to do something: a watch that has long seen
-   nothing sleeps until then. */
+/* To be called by the watched thread when it is about to do something, and `busy` has been set: a watch
+   that has long seen nothing sleeps until then. */
 static inline void weft__watch_stir(weft__watch *watch);
 
 /* What the last look saw: of which resume, and since when it had run. For the watched thread, and for

@@ -126,6 +126,7 @@ give_back_tag:
 
 static void free_engine(engine *made)
 {
+  weft__unwatch_world(made->watch, made->sampled);
   weft_fiber_pool_delete(made->pool);
   give_tag(made->sched.tag);
   weft__sched_fini(&made->sched);

@@ -81,6 +81,7 @@ weft_status weft__watch_world(weft_world *world, const weft_world_config *config
   if (!(*sampled = weft__calloc(config->capacity, sizeof **sampled))) return WEFT_NOMEM;
   weft__watched watched = {.number = &world->sched.counts.resumed,
                            .running = (void *const *)(void *)&world->sched.running,
+                           .busy = &world->in_tick,
                            .slow = config->slow_resume_ns,
                            .over = config->max_resume_ns,
                            .sample = sample,

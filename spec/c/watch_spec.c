@@ -208,6 +208,28 @@ static void a_watch_that_fell_asleep_is_woken_by_a_tick(void **state)
   assert_int_equal(told.count, 1);
 }
 
+/* Long enough for it to fall asleep if it were to. */
+static void dawdle(void *host, weft_phase phase, double dt)
+{
+  (void)host, (void)dt;
+  const weft__watch_shared *shared = (weft__watch_shared *)(void *)world->watch;
+  if (phase != WEFT_PRE_UPDATE) return;
+  while (atomic_load(&shared->asleep)) weft_sleep_until(weft_clock() + MS);
+  weft_sleep_until(weft_clock() + 40 * MS);
+  assert_false(atomic_load(&shared->asleep));
+}
+
+static void a_watch_stays_awake_however_long_a_tick_takes_until_its_routines(void **state)
+{
+  (void)state;
+  weft_world_config config = watched(2 * MS, 4 * MS);
+  config.hooks.phase = dawdle;
+  assert_int_equal(weft_world_configure(world, &config), WEFT_OK);
+  start(spin_until_slow, NULL);
+  tick(0);
+  assert_int_equal(told.count, 1);
+}
+
 /* A watch that looks more often than it is told of anything. */
 static weft_status spin_until_sampled(weft_routine *self, void *arg)
 {
@@ -296,6 +318,27 @@ static void without_a_thread_nothing_changes(void **state)
   assert_int_equal(told.count, 1);
 }
 
+/* The timers come last: what was made before them goes, the thread too. */
+static void a_world_that_cannot_be_had_leaves_no_watch(void **state)
+{
+  (void)state;
+  weft_status status = WEFT_NOMEM;
+  weft_world *other = NULL;
+  weft_world_config config = watched(5 * MS, 0);
+  config.timers = 8;
+  int64_t blocks = failing_blocks(), mapped = failing_mapped();
+  for (uint64_t nth = 1; status == WEFT_NOMEM; nth++) {
+    failing_arm(FAILING_MALLOC, nth, 1, ENOMEM);
+    status = weft_world_new(&config, &other);
+    failing_disarm();
+    if (status != WEFT_NOMEM) break;
+    assert_int_equal(failing_blocks(), blocks);
+    assert_int_equal(failing_mapped(), mapped);
+  }
+  assert_int_equal(status, WEFT_OK);
+  assert_int_equal(weft_world_delete(other), WEFT_OK);
+}
+
 /* --- The signal ---------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t others;
@@ -339,11 +382,13 @@ int main(void)
       TEST(several_of_a_pass_are_told_eight_at_most),
       TEST(a_cleanup_at_the_end_is_watched_too),
       TEST(a_watch_that_fell_asleep_is_woken_by_a_tick),
+      TEST(a_watch_stays_awake_however_long_a_tick_takes_until_its_routines),
       TEST(looks_tell_who_runs),
       TEST(who_is_not_watched_is_not_sampled),
       TEST(a_world_can_be_watched_from_some_day_on_and_no_more),
       TEST(limits_below_none_are_refused),
       TEST(without_a_thread_nothing_changes),
+      TEST(a_world_that_cannot_be_had_leaves_no_watch),
   };
   weft_leave_signals(); /* an alternate stack would count as held */
   return cmocka_run_group_tests(tests, NULL, NULL);
