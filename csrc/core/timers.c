@@ -202,6 +202,35 @@ void weft__timer_place_anew(weft__timers *timers, uint32_t slot)
   place(timers, slot);
 }
 
+/* Sorts in the heap all timers of a kind by their ties, wherever they are, and gives them new ones. Those
+   that wait for another tick still do. */
+static WEFT_COLD void renumber(weft__timers *timers, weft__heap *heap)
+{
+  uint64_t *fresh = heap == &timers->real_heap ? &timers->real_tie : &timers->sim_tie;
+  uint64_t first_fresh = *fresh;
+  uint32_t slot;
+  heap->count = 0;
+  for (slot = 0; slot < timers->fresh; slot++) {
+    weft__timer *timer = &timers->slots[slot];
+    if (timer->place == WEFT_TIMER_FREE || heap_of(timers, timer) != heap) continue;
+    timer->position = WEFT_HEAP_NOWHERE;
+    weft__heap_add_tied(heap, 0, timer->tie);
+  }
+  heap->sequence = *fresh = 0;
+  while (weft__heap_pop_due(heap, 0, &slot)) {
+    weft__timer *timer = &timers->slots[slot];
+    bool is_fresh = timer->tie >= first_fresh;
+    timer->tie = weft__heap_new_tie(heap, slot);
+    if (!is_fresh) *fresh = weft__heap_next_tie(heap);
+  }
+  for (uint32_t i = timers->queue_head; i < timers->queue_tail; i++)
+    if (timers->queue[i] != WEFT_NO_TIMER) timers->slots[timers->queue[i]].position = i;
+  for (slot = 0; slot < timers->fresh; slot++) {
+    const weft__timer *timer = &timers->slots[slot];
+    if (timer->place == WEFT_TIMER_HEAP && heap_of(timers, timer) == heap) place(timers, slot);
+  }
+}
+
 weft_status weft__timer_start(weft__timers *timers, const weft_timer_options *options,
                               uint32_t owner, weft_timer_fn fn, void *arg, uint32_t *out)
 {
@@ -218,7 +247,9 @@ weft_status weft__timer_start(weft__timers *timers, const weft_timer_options *op
       .generation = timer->generation + 1,
       .unscaled = options->unscaled,
   };
-  timer->tie = weft__heap_new_tie(heap_of(timers, timer), slot);
+  weft__heap *heap = heap_of(timers, timer);
+  if (WEFT_UNLIKELY(heap->sequence >= heap->sequence_end)) renumber(timers, heap);
+  timer->tie = weft__heap_new_tie(heap, slot);
   if (owner != WEFT_OWNER_ROOT) weft__timer_own(timers, slot, owner);
   timer->due = add_clipped(now_of(timers, slot), options->delay);
   place(timers, slot);

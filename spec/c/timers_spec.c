@@ -439,6 +439,47 @@ static void a_used_up_slot_is_retired(void **state)
   assert_int_equal(world->timers.fresh, 100);
 }
 
+/* The ties of all arms, of which there are 2^40, are used up. */
+static void timers_keep_their_order_when_their_places_are_numbered_anew(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 5; i++) assert_true(weft_timer_cancel(world, after(1, "x")));
+  every(1, "a");
+  weft_timer paused = every(1, "b");
+  every(1, "c");
+  assert_true(weft_timer_pause(world, paused));
+  world->timers.sim_heap.sequence_end = world->timers.sim_heap.sequence;
+  after(1, "d");
+  assert_true(world->timers.sim_heap.sequence < world->timers.sim_heap.sequence_end);
+  assert_true(weft_timer_resume(world, paused));
+  tick_timers(1);
+  expect("a b c d");
+  tick_timers(1);
+  expect("a b c");
+}
+
+static void arm_anew(void *name, weft_timer timer, int64_t intervals)
+{
+  say_name(name, timer, intervals);
+  world->timers.sim_heap.sequence_end = world->timers.sim_heap.sequence;
+  arm((weft_timer_options){.count = 1}, say_name, "new");
+}
+
+static void places_are_numbered_anew_between_two_calls_too(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 5; i++) assert_true(weft_timer_cancel(world, after(1, "x")));
+  arm((weft_timer_options){.delay = SECOND, .count = 1}, arm_anew, "first");
+  every(1, "a");
+  weft_timer gone = every(1, "b");
+  every(1, "c");
+  tick_timers(1);
+  expect("first a b c");
+  assert_true(weft_timer_cancel(world, gone));
+  tick_timers(1);
+  expect("new a c");
+}
+
 static void arguments_out_of_range_are_refused(void **state)
 {
   (void)state;
@@ -632,6 +673,8 @@ int main(void)
       TEST(an_owner_is_a_group_too),
       TEST(a_used_slot_never_confuses_an_old_handle),
       TEST(a_used_up_slot_is_retired),
+      TEST(timers_keep_their_order_when_their_places_are_numbered_anew),
+      TEST(places_are_numbered_anew_between_two_calls_too),
       TEST(arguments_out_of_range_are_refused),
       TEST(timers_outlive_configure),
       TEST(reserved_timers_ask_for_no_memory),
