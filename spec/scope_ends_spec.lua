@@ -96,6 +96,27 @@ describe("a cancel of the routine that has a scope #wait", function()
     assert.equal(1, #support.reports()) -- the swallower's forced end
   end)
 
+  it("tells who swallows it once a tick, and the host in the tick of the last end", function()
+    local world, order = support.world(), {}
+    local host = world:start(function()
+      routine.defer(function() order[#order + 1] = "host" end)
+      routine.scope(function(scope) scope:start(child(order, "one", 9)) end)
+    end)
+    local other = world:start(function()
+      for i = 1, 2 do
+        pcall(routine.wait, 9)
+        order[#order + 1] = "told " .. i
+      end
+    end)
+    support.settle(2)
+    other:cancel()
+    host:cancel()
+    world:tick(0)
+    assert.same({ "told 1", "one", "host" }, order)
+    world:tick(0)
+    assert.equal("told 2", order[4])
+  end)
+
   it("comes through in a paused world", function()
     local world, order = support.world(), {}
     local host = world:start(function()

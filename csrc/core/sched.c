@@ -321,6 +321,7 @@ static WEFT_NOINLINE void wake_stepped(weft__sched *sched)
 void weft__sched_begin_pass(weft__sched *sched)
 {
   sched->cancel_pass_left = sched->cancel_count;
+  sched->cancel_pass_last = sched->cancel_last;
   wake_due(sched, &sched->real_heap, sched->real.now, &sched->urgent, WEFT_PLACE_URGENT);
   weft__ring_begin_pass(&sched->urgent);
   if (sched->paused) {
@@ -333,24 +334,24 @@ void weft__sched_begin_pass(weft__sched *sched)
   sched->budget_left = sched->budget;
   sched->prefetches = sched->fresh >= PREFETCH_FROM;
   sched->streams = sched->fresh < STREAM_UP_TO;
-  sched->early = true;
+  sched->early = sched->cancel_count > 0 || sched->urgent.head != sched->urgent.pass_end;
 }
 
 void weft__sched_begin_drain(weft__sched *sched)
 {
   sched->cancel_pass_left = sched->cancel_count;
+  sched->cancel_pass_last = sched->cancel_last;
   sched->urgent.pass_end = sched->urgent.head;
   sched->ready.pass_end = sched->ready.head;
   sched->budget_left = 0;
-  sched->early = true;
+  sched->early = sched->cancel_count > 0;
 }
 
 /* The lanes before the ready one; NULL once they are empty, as they mostly are all the time. */
 static WEFT_NOINLINE weft__task *take_early(weft__sched *sched)
 {
   if (sched->cancel_pass_left > 0) return weft__cancel_lane_take(sched);
-  if (sched->budget_left == 0) return NULL;
-  uint32_t slot = weft__ring_pop(&sched->urgent);
+  uint32_t slot = sched->budget_left > 0 ? weft__ring_pop(&sched->urgent) : WEFT_RING_HOLE;
   sched->early = slot != WEFT_RING_HOLE;
   if (!sched->early) return NULL;
   sched->budget_left--;

@@ -117,6 +117,7 @@ struct weft__sched {
   uint64_t ring_searches; /* so far: marks of earlier ones mean nothing */
   uint32_t cancel_first, cancel_last, cancel_count;
   uint32_t cancel_pass_left; /* how many of the lane belong to the pass */
+  uint32_t cancel_pass_last; /* the last of them */
   weft__task *running;
   weft__sched_counts counts;
   weft__owners owners;

@@ -11,24 +11,24 @@
 
 /* --- The lane ------------------------------------------------------------------------------ */
 
-static void mark(weft__sched *sched, weft__task *task)
+/* Behind the one in slot `before`, or first of all. */
+static void put_behind(weft__sched *sched, weft__task *task, uint32_t before)
 {
+  uint32_t slot = weft__sched_slot(sched, task);
+  bool first = before == WEFT_NO_SLOT;
+  uint32_t *link = first ? &sched->cancel_first : &weft__sched_at(sched, before)->next;
   task->wake = WEFT_CANCELLED;
   task->state = WEFT_STATE_CANCELLING;
   task->place = WEFT_PLACE_CANCEL;
-  task->next = WEFT_NO_SLOT;
+  task->next = *link;
+  *link = slot;
+  if (sched->cancel_last == before) sched->cancel_last = slot;
   sched->cancel_count++;
 }
 
 static void put(weft__sched *sched, weft__task *task)
 {
-  uint32_t slot = weft__sched_slot(sched, task);
-  mark(sched, task);
-  if (sched->cancel_last == WEFT_NO_SLOT)
-    sched->cancel_first = slot;
-  else
-    weft__sched_at(sched, sched->cancel_last)->next = slot;
-  sched->cancel_last = slot;
+  put_behind(sched, task, sched->cancel_last);
 }
 
 /* Near its end, mostly: only who was armed just now is taken out again. */
@@ -149,17 +149,15 @@ void weft__sched_arm_cancelled(weft__sched *sched, weft__task *task)
   put(sched, task);
 }
 
-/* While the lane of a pass is worked off it comes in the same one: first, for those at the end belong to
-   the next. */
 void weft__cancel_lane_put(weft__sched *sched, weft__task *task)
 {
   if (!sched->early) {
     put(sched, task);
     return;
   }
-  mark(sched, task);
-  task->next = sched->cancel_first;
-  sched->cancel_first = weft__sched_slot(sched, task);
-  if (sched->cancel_last == WEFT_NO_SLOT) sched->cancel_last = sched->cancel_first;
+  /* While the lane of a pass is worked off it comes in the same one: before those who were told in
+     it and go on waiting, who are told again in the next. */
+  put_behind(sched, task, sched->cancel_pass_left > 0 ? sched->cancel_pass_last : WEFT_NO_SLOT);
+  sched->cancel_pass_last = weft__sched_slot(sched, task);
   sched->cancel_pass_left++;
 }
