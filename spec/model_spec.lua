@@ -71,6 +71,13 @@ describe("random programs run as the model says", function()
     end)
   end)
 
+  it("with scopes", function()
+    compare(function(seed)
+      return { ticks = 20, tasks = 40, capacity = 4 + seed % 37, scopes = true,
+        signals = seed % 2 == 0, owners = seed % 3 == 0 }
+    end)
+  end)
+
   it("with everything at once", function()
     compare(function(seed)
       return { ticks = 40, tasks = 80, capacity = 6 + seed % 60, close = canClose, owners = true,

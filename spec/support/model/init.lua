@@ -10,6 +10,7 @@
 --   cancel.lua   what a cancel does, and what a wait meets that begins after one
 --   waits.lua    the waits that a body may call
 --   several.lua  any, all, and signals
+--   scopes.lua   scopes: what stops them, what they wait for, how they end
 --   life.lua     a body from its first resume to its last cleanup
 --   owners.lua   owners
 --   ticks.lua    the order of a tick, unload, configure, close
@@ -49,6 +50,7 @@ function model.new(options)
     simNow = 0, realNow = 0, simRest = 0, realRest = 0, -- ns; the rests are fractions of one
     armed = 0,       -- waits with a deadline so far: equal deadlines keep that order
     cancelled = {},  -- to be told to stop
+    early = false,   -- a pass is about those, or about who is due in real time
     urgent = {},     -- due in real time
     ready = {},      -- unstarted, woken, or waiting for the next tick
     sleepers = {},   -- with a deadline on a sim clock
@@ -73,7 +75,8 @@ end
 -- LuaJIT's compiler finds nothing here but short lists and yields: left on, it makes this slower.
 local jit = rawget(_G, "jit")
 
-local PARTS = { "clocks", "tasks", "cancel", "waits", "several", "life", "owners", "ticks" }
+local PARTS = { "clocks", "tasks", "cancel", "waits", "several", "life", "scopes", "owners",
+  "ticks" }
 
 for _, part in ipairs(PARTS) do
   local define = require("support.model." .. part)

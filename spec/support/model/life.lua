@@ -68,6 +68,7 @@ return function(model)
       task.outcome = "completed"
       task.results = { n = out.n - 1, unpack(out, 2, out.n) }
     end
+    world:abandonScopes(task)
   end
 
   function methods:newLife(task, fn, ...)
@@ -83,13 +84,13 @@ return function(model)
   function methods:resume(task, told)
     self.running = task
     task.entered, task.resumes, task.given = true, task.resumes + 1, nil
-    task.state = task.asked and "cancelling" or "running"
+    task.state = self:isAsked(task) and "cancelling" or "running"
     self.counts.resumed = self.counts.resumed + 1
     local ok, err = coroutine.resume(task.thread, told and "cancelled")
     self.running = nil
     if not ok then error("the model is wrong: " .. tostring(err), 0) end
     if coroutine.status(task.thread) ~= "dead" then return end
-    local joined = task.joiners[1] or task.watchers[1]
+    local joined = task.joiners[1] or task.watchers[1] or task.scope
     self:finish(task, task.outcome)
     if task.forced then self:report(task, task.forced) end
     if task.outcome == "failed" and not joined then self:report(task, task.err) end
@@ -111,6 +112,8 @@ return function(model)
     task.pins, task.unwind, task.catchers = before, unwind, catchers
     return ok, err
   end
+
+  model.catch, model.isForce = catch, isForce
 
   ---Lua's pcall, which cannot catch an end by force.
   function methods:pcall(fn)

@@ -31,7 +31,7 @@ return function(model)
     for _, owner in ipairs(owners) do
       local tasks = {}
       for i, task in ipairs(owner.tasks) do tasks[i] = task end
-      for _, task in ipairs(tasks) do world:cancel(task) end
+      for _, task in ipairs(tasks) do world:cancelFromAbove(task) end
     end
   end
 

@@ -31,7 +31,7 @@ return function(model)
     self.counts.started = self.counts.started + 1
     local task = {
       state = "queued", alive = true, entered = false, resumes = 0, owner = owner, slot = slot,
-      asked = false, raises = 0, shields = 0, pinned = false,
+      asked = false, raises = 0, shields = 0, pinned = false, scopes = {},
       joiners = {},  -- who joins it, in that order
       watchers = {}, -- who waits for it among several: {waiter=, place= in its list}
     }
@@ -79,10 +79,15 @@ return function(model)
     while task.joiners[1] do
       local joiner = task.joiners[1]
       joiner.joined = state
-      self:makeReady(joiner)
+      if self:isTold(joiner) then
+        self:tellAgain(joiner)
+      else
+        self:makeReady(joiner)
+      end
     end
     while task.watchers[1] do self:came(table.remove(task.watchers, 1), state) end
     if task.owner then self:lostOne(task.owner, task) end
+    self:childEnded(task)
     self.free[#self.free + 1] = task.slot
   end
 

@@ -97,14 +97,18 @@ return function(model)
 
   -- What the budget leaves over stays first in its line.
   local function runPass(world)
-    tellCancelled(world)
     local pass, budget = world.pass, world.resumesPerTick
+    world.early = true
+    tellCancelled(world)
     for _, list in ipairs { pass.urgent, pass.ready } do
       while list[1] and budget > 0 do
         budget = budget - 1
         world:resume(table.remove(list, 1))
+        tellCancelled(world)
       end
+      world.early = world.early and budget == 0
     end
+    world.early = false
     world.urgent = append(pass.urgent, world.urgent)
     world.ready = append(pass.ready, world.ready)
     world.pass = { cancelled = {}, urgent = {}, ready = {} }
@@ -129,9 +133,11 @@ return function(model)
     for pass = 1, passes do
       if #world:living() == 0 then break end
       world.force = pass == passes
-      for _, task in ipairs(world:living()) do world:cancel(task) end
+      for _, task in ipairs(world:living()) do world:cancelFromAbove(task) end
       world.pass.cancelled, world.cancelled = world.cancelled, {}
+      world.early = true
       tellCancelled(world)
+      world.early = false
     end
     world.force = false
     return world:living()

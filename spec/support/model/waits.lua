@@ -37,6 +37,11 @@ return function(model)
 
   -- Whether a task cannot end before one of `stuck` does.
   local function hangsOn(task, stuck)
+    for _, scope in ipairs(task.scopes) do
+      for _, child in ipairs(scope.children) do
+        if stuck[child] then return true end
+      end
+    end
     if task.target then return stuck[task.target] end
     if not task.several then return false end
     local free = 0

@@ -7,7 +7,7 @@ local MAX_OWNERS, MAX_SYSTEMS = 24, 6
 local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
 
 return function(act, number)
-  local function start(self, who, which, owner)
+  local function start(self, who, which, owner, scope)
     local id = #self.tasks + 1
     if id > self.program.tasks then return end
     local body = self.program.bodies[1 + which % #self.program.bodies]
@@ -18,7 +18,9 @@ return function(act, number)
       return unpack({ id, nil, which }, 1, which % 4)
     end
     local task, reason
-    if owner then
+    if scope then
+      task, reason = self.api.startIn(scope, fn, id, which)
+    elseif owner then
       task, reason = self.api.startOwned(owner, fn, id, nil)
     else
       task, reason = self.api.start(fn, which)
@@ -28,11 +30,23 @@ return function(act, number)
     self:say(who, "starts %d", id)
   end
 
+  function act.startChild(self, who, which, scope) start(self, who, which, nil, scope) end
+
   function act.start(self, who, s) start(self, who, s.which) end
 
   function act.startOwned(self, who, s)
     local owner = self:owner(s.owner)
     if owner then start(self, who, s.which, owner) end
+  end
+
+  function act.startIn(self, who, s)
+    local scope = self:scope(s.scope)
+    if scope then start(self, who, s.which, nil, scope) end
+  end
+
+  function act.cancelScope(self, who, s)
+    local scope = self:scope(s.scope)
+    if scope then self:say(who, "cancels a scope: %s", tostring(self.api.cancelScope(scope))) end
   end
 
   function act.cancel(self, who, s)

@@ -28,7 +28,8 @@ return function(options)
   function api.shield(fn) return world:shielded(fn) end
   function api.defer(fn) return world:defer(fn) end
   function api.guard(fn, cleanup) return world:guard(fn, cleanup) end
-  function api.isCancelled() return world.running.asked, world.running.reason end
+  function api.isCancelled() return world:isAsked(world.running), world.running.reason end
+  function api.scope(fn) return world:scoped(fn) end
   function api.selfTask() return world.running end
   function api.owner() return world.running.owner end
 
@@ -45,6 +46,8 @@ return function(options)
   -- From anywhere.
   function api.start(fn, ...) return world:start(nil, fn, ...) end
   function api.startOwned(owner, fn, ...) return world:start(owner, fn, ...) end
+  function api.startIn(scope, fn, ...) return world:startIn(scope, fn, ...) end
+  function api.cancelScope(scope) return world:cancelScope(scope) end
   function api.cancel(task, reason) return world:cancel(task, reason) end
   function api.status(task) return world:status(task) end
   function api.newOwner(parent) return world:newOwner(parent) end

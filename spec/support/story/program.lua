@@ -117,6 +117,14 @@ function make.shield(g, place)
   return { body = g:statements(inside(place, { shielded = true }), 3) }
 end
 
+-- No bare yields in it: those of a function that its scope interrupts are not ended.
+function make.scope(g, place)
+  local children = {}
+  for i = 1, g.random:from(0, 3) do children[i] = g:who() end
+  local changes = { pinned = true, shielded = true }
+  return { children = children, body = g:statements(inside(place, changes), 3) }
+end
+
 function make.guard(g, place)
   if not g.options.close then return { op = "pcall", body = g:statements(inside(place), 3) } end
   return { body = g:statements(inside(place), 3),
@@ -138,6 +146,8 @@ end
 function make.cancel(g) return { who = g:who(), reason = g.random:once(2) and g:who() or nil } end
 function make.cancelSelf(g) return { skipped = not g.random:once(3) or nil } end
 function make.start(g) return { which = g:who() } end
+function make.startIn(g) return { which = g:who(), scope = g:who() } end
+function make.cancelScope(g) return { scope = g:who() } end
 function make.startOwned(g) return { which = g:who(), owner = g:who() } end
 function make.newOwner(g) return { parent = g.random:once(2) and g:who() or nil } end
 function make.setOwnerScale(g) return { owner = g:who(), scale = g.random:pick(SCALES) } end
@@ -179,6 +189,7 @@ local OWNERS = "startOwned startOwned owned newOwner newOwner destroy disable en
 local OWNERS_QUIETLY = "startOwned destroy disable newOwner"
 local ON_ERROR = "start status cancel cancel"
 local CALLBACK = "post raise"
+local SCOPES = "startIn startIn cancelScope"
 local SIGNALS = "waitFor waitFor waitFor fire fire destroySignal"
 local OUTSIDE = "start start start cancel cancel status"
 local OUTSIDE_OWNERS = "newOwner newOwner startOwned startOwned startOwned destroy disable enable "
@@ -195,8 +206,11 @@ local function chooseOps(g)
   local owners = o.owners and OWNERS or ""
   local posts = o.posts and "post" or ""
   local signals = o.signals and SIGNALS or ""
-  g.flatOps = words(FLAT, owners, posts, signals)
-  g.ops = words(FLAT, DEEP, DEEP, owners, posts, signals, o.close and "guard guard guard" or "")
+  local scopes = o.scopes and "scope scope scope scope" or ""
+  local scoped = o.scopes and SCOPES or ""
+  g.flatOps = words(FLAT, owners, posts, signals, scoped)
+  g.ops = words(FLAT, DEEP, DEEP, owners, posts, signals, scopes, scoped,
+    o.close and "guard guard guard" or "")
   local fire = o.signals and "fire" or ""
   g.onErrorOps = words(ON_ERROR, o.owners and OWNERS_QUIETLY or "")
   g.callbackOps = words(ON_ERROR, CALLBACK, fire, o.owners and OWNERS_QUIETLY or "",
@@ -241,7 +255,7 @@ end
 ---A program by its seed.
 ---@param options table ticks; tasks, how many routines it may start; capacity, resumesPerTick; and
 --- what else there is: close (to-be-closed variables), owners,
---- posts, pauses, scales, signals, unloads
+--- posts, pauses, scales, signals, unloads, scopes
 return function(seed, options)
   local g = setmetatable({ random = newRandom(seed), options = options }, generator)
   chooseOps(g)

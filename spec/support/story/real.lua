@@ -114,11 +114,14 @@ return function(options)
   function api.shield(fn) return routine.shield(fn) end
   function api.defer(fn) return routine.defer(fn) end
   function api.isCancelled() return routine.isCancelled() end
+  function api.scope(fn) routine.scope(fn) end
   function api.selfTask() return routine.self() end
   function api.owner() return routine.owner() end
 
   function api.start(fn, ...) return world:start(fn, ...) end
   function api.startOwned(owner, fn, ...) return owner:start(fn, ...) end
+  function api.startIn(scope, fn, ...) return scope:start(fn, ...) end
+  function api.cancelScope(scope) return scope:cancel() end
   function api.cancel(task, reason) return task:cancel(reason) end
   function api.status(task) return task:status() end
   function api.newOwner(parent) return world:owner(parent) end

@@ -44,6 +44,10 @@ function story:signal(n)
   return self.signals[1 + n % #self.signals]
 end
 
+function story:scope(n)
+  return self.scopes[1 + n % math.max(#self.scopes, 1)]
+end
+
 function story:run(who, list)
   for _, statement in ipairs(list) do
     if not statement.skipped then acts[statement.op](self, who, statement) end
@@ -121,7 +125,8 @@ end
 ---@param teller fun(options): table real.lua or modelled.lua
 return function(program, teller)
   local self = setmetatable({ program = program, tasks = {}, index = {}, owners = {},
-    ownerIndex = {}, signals = {}, subs = {}, posts = 0, fires = 0, lines = {}, errorCalls = 0,
+    ownerIndex = {}, signals = {},
+    scopes = {}, subs = {}, posts = 0, fires = 0, lines = {}, errorCalls = 0,
   }, story)
   self.api = teller {
     capacity = program.capacity, resumesPerTick = program.resumesPerTick,

@@ -137,6 +137,18 @@ return function(act, number)
     self:say(who, "shield down")
   end
 
+  -- It begins with children, by the bodies that they run; the rest may start others.
+  function act.scope(self, who, s)
+    self:say(who, "opens a scope")
+    self.api.scope(function(scope)
+      self.scopes[#self.scopes + 1] = scope
+      for _, which in ipairs(s.children) do act.startChild(self, who, which, scope) end
+      self:run(who, s.body)
+      self:say(who, "waits for its children")
+    end)
+    self:say(who, "the scope is over")
+  end
+
   function act.guard(self, who, s)
     self.api.guard(function() self:run(who, s.body) end, function()
       self:say(who, "closing")
