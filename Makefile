@@ -162,7 +162,7 @@ layers:
 setup:
 	@scripts/setup demo test bench
 
-include packaging/install.mk
+include scripts/packaging/install.mk
 
 clean:
 	rm -rf build

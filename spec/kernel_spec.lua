@@ -104,8 +104,8 @@ if support.vm == "luajit" then
     local wffi = require "weft.ffi"
     local ffi = require "ffi"
 
-    it("has the declarations of weft_ffi.h", function()
-      local file = assert(io.open "csrc/include/weft_ffi.h")
+    it("has the declarations of weft/ffi.h", function()
+      local file = assert(io.open "csrc/include/weft/ffi.h")
       local header = file:read "*a"
       file:close()
       file = assert(io.open "lua/weft/ffi.lua")

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- ffi.lua - `require "weft.ffi"` (LuaJIT): what of the core may be called through the FFI.
 --
--- The declarations are those of csrc/include/weft_ffi.h, to the letter; a spec holds them together.
+-- The declarations are those of csrc/include/weft/ffi.h, to the letter; a spec holds them together.
 -- Only leaf calls are here: a switch of stacks under a compiled FFI call would crash the machine,
 -- so nothing that waits for a routine or inside a job goes this way.
 local core = require "weft.core"
@@ -55,7 +55,7 @@ ffi.cdef(DECLARATIONS)
 ---     local args, count = wffi.arguments(points, 0.5)
 ---     wffi.C.weft_parallel_for(wffi.pool(), #points, 0, wffi.kernel(scale), args, count)
 ---@class weft.FfiModule
----@field C table functions of weft_ffi.h, as C has them
+---@field C table functions of weft/ffi.h, as C has them
 local wffi = {}
 
 local addresses = halves.addresses()

@@ -10,12 +10,12 @@ PC := $(B)/weft.pc $(B)/weft-lua5.4.pc $(B)/weft-luajit.pc
 pkgconfig: $(PC)
 
 VERSION = $(shell sed -n 's/^.define WEFT_VERSION "\(.*\)"$$/\1/p' csrc/include/weft.h)
-$(B)/weft.pc: packaging/weft.pc.in
-$(B)/weft-lua5.4.pc $(B)/weft-luajit.pc: packaging/weft-lua.pc.in
+$(B)/weft.pc: scripts/packaging/weft.pc.in
+$(B)/weft-lua5.4.pc $(B)/weft-luajit.pc: scripts/packaging/weft-lua.pc.in
 $(B)/weft-luajit.pc: LUA_ABI = 5.1
 LUA_ABI = 5.4
 
-$(PC): csrc/include/weft.h packaging/install.mk
+$(PC): csrc/include/weft.h scripts/packaging/install.mk
 	$(call say,PC,$@)
 	@mkdir -p $(@D)
 	$(Q)sed 's|@VERSION@|$(VERSION)|; s|@ABI@|$(LUA_ABI)|; s|@VM@|$(@:$(B)/weft-%.pc=%)|' \
@@ -28,13 +28,15 @@ PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
 PUT = install -D -m 644 -t
 
-HEADERS := csrc/include/weft.h csrc/include/weft_ffi.h
+HEADER := csrc/include/weft.h
+PARTS := $(wildcard csrc/include/weft/*.h)
 LUA_SRC := $(wildcard lua/weft/*.lua)
 ARCHIVES := $(LIB) $(ARCHIVE_54) $(ARCHIVE_JIT)
 
 install: all
 	install -D -m 755 scripts/weft '$(DEST)/bin/weft'
-	$(PUT) '$(DEST)/include' $(HEADERS)
+	$(PUT) '$(DEST)/include' $(HEADER)
+	$(PUT) '$(DEST)/include/weft' $(PARTS)
 	$(PUT) '$(DEST)/lib/pkgconfig' $(PC)
 	$(PUT) '$(DEST)/lib' $(ARCHIVES)
 	$(foreach a,$(notdir $(ARCHIVES)),$(call plain,'$(DEST)/lib/$(a)') &&) :
@@ -47,11 +49,11 @@ install: all
 plain = $(OBJCOPY) -R '.gnu.lto_*' -R '.gnu.debuglto_*' $(1)
 
 # Folders go when they are empty; what every prefix has, such as bin, goes only below a DESTDIR.
-INSTALLED = bin/weft $(HEADERS:csrc/%=%) $(PC:$(B)/%=lib/pkgconfig/%) \
+INSTALLED = bin/weft $(patsubst csrc/%,%,$(HEADER) $(PARTS)) $(PC:$(B)/%=lib/pkgconfig/%) \
   $(ARCHIVES:$(B)/%=lib/%) lib/lua/5.4/weft/core.so lib/lua/5.1/weft/core.so \
   $(LUA_SRC:lua/%=share/lua/5.4/%) $(LUA_SRC:lua/%=share/lua/5.1/%)
 OWN_DIRS = $(foreach d,share/lua lib/lua,$(d)/5.4/weft $(d)/5.1/weft $(d)/5.4 $(d)/5.1 $(d)) \
-  lib/pkgconfig $(if $(DESTDIR),bin include lib share)
+  lib/pkgconfig include/weft $(if $(DESTDIR),bin include lib share)
 
 uninstall:
 	rm -f $(foreach f,$(INSTALLED),'$(DEST)/$(f)')
