@@ -326,7 +326,7 @@ static enum run run_once(int index, enum origin origin, bool lasting, size_t n)
 /* Every request; under Valgrind, thirty times slower, one in so many, others in each scenario. */
 static void try_all(enum origin origin, bool lasting)
 {
-  size_t step = unit_on_valgrind() ? 13 : 1;
+  size_t step = unit_on_valgrind() ? 41 : 1;
   for (int index = 1;; index++) {
     enum run run = FAILED_ON_THE_WAY;
     for (size_t n = (size_t)index % step; run == FAILED_ON_THE_WAY; n += step)
@@ -392,9 +392,11 @@ static bool open_once(const char *name, enum origin origin, bool lasting, size_t
 static void the_core_opens_or_says_why(void **state)
 {
   (void)state;
+  size_t step = unit_on_valgrind() ? 5 : 1;
   for (int lasting = 0; lasting < 2; lasting++) {
-    for (size_t n = 0; open_once("weft.core", OF_LUA, lasting, n); n++) continue;
-    for (size_t n = 0; open_once("weft.core", OF_CORE, lasting, n); n++) continue;
+    size_t n = (size_t)lasting;
+    for (; open_once("weft.core", OF_LUA, lasting, n); n += step) continue;
+    for (n = 0; open_once("weft.core", OF_CORE, lasting, n); n++) continue;
   }
 }
 
@@ -404,7 +406,7 @@ static void the_library_opens_or_says_why(void **state)
   (void)state;
   for (int lasting = 0; lasting < 2; lasting++) {
     for (size_t n = 0; open_once("weft", OF_LUA, lasting, n);
-         n += 1 + n / (unit_on_valgrind() ? 5 : 50))
+         n += 1 + n / (unit_on_valgrind() ? 3 : 50))
       continue;
   }
 }
