@@ -22,7 +22,7 @@ void weft__posts_fini(weft__posts *posts)
 
 static weft_status grow(weft__post_queue *queue)
 {
-  if (queue->count >= WEFT_MAX_POSTS) return WEFT_FULL;
+  if (queue->size >= WEFT_MAX_POSTS) return WEFT_FULL;
   uint32_t size = queue->size ? queue->size * 2 : FIRST_SIZE;
   weft__post *items = weft__calloc(size, sizeof *items);
   if (!items) return WEFT_NOMEM;
@@ -35,21 +35,59 @@ static weft_status grow(weft__post_queue *queue)
   return WEFT_OK;
 }
 
+/* Under the lock: one place that is neither taken nor reserved. */
+static weft_status make_room(weft__posts *posts, weft__post_queue *queue)
+{
+  if (posts->closed) return WEFT_CLOSED;
+  return queue->count + queue->reserved == queue->size ? grow(queue) : WEFT_OK;
+}
+
+/* Under the lock, where there is room. */
+static void append(weft__posts *posts, weft__post_queue *queue, weft__post post)
+{
+  queue->items[(queue->head + queue->count++) & (queue->size - 1)] = post;
+  atomic_fetch_add_explicit(&posts->waiting, 1, memory_order_relaxed);
+}
+
 weft_status weft__posts_add(weft__posts *posts, weft__post post, weft_priority priority)
 {
   weft__post_queue *queue = &posts->queues[priority];
-  weft_status status = WEFT_OK;
   weft__mutex_lock(&posts->lock);
-  if (posts->closed)
-    status = WEFT_CLOSED;
-  else if (queue->count == queue->size)
-    status = grow(queue);
-  if (status == WEFT_OK) {
-    queue->items[(queue->head + queue->count++) & (queue->size - 1)] = post;
-    atomic_fetch_add_explicit(&posts->waiting, 1, memory_order_relaxed);
-  }
+  weft_status status = make_room(posts, queue);
+  if (status == WEFT_OK) append(posts, queue, post);
   weft__mutex_unlock(&posts->lock);
   return status;
+}
+
+weft_status weft__posts_reserve(weft__posts *posts, weft_priority priority)
+{
+  weft__post_queue *queue = &posts->queues[priority];
+  weft__mutex_lock(&posts->lock);
+  weft_status status = make_room(posts, queue);
+  if (status == WEFT_OK) queue->reserved++;
+  weft__mutex_unlock(&posts->lock);
+  return status;
+}
+
+weft_status weft__posts_add_reserved(weft__posts *posts, weft__post post,
+                                     weft_priority priority)
+{
+  weft__post_queue *queue = &posts->queues[priority];
+  weft__mutex_lock(&posts->lock);
+  WEFT_CHECK(queue->reserved > 0);
+  queue->reserved--;
+  weft_status status = posts->closed ? WEFT_CLOSED : WEFT_OK;
+  if (status == WEFT_OK) append(posts, queue, post);
+  weft__mutex_unlock(&posts->lock);
+  return status;
+}
+
+void weft__posts_unreserve(weft__posts *posts, weft_priority priority)
+{
+  weft__mutex_lock(&posts->lock);
+  WEFT_CHECK(posts->queues[priority].reserved > 0);
+  posts->queues[priority].reserved--;
+  weft__mutex_unlock(&posts->lock);
 }
 
 void weft__posts_close(weft__posts *posts)

@@ -24,6 +24,7 @@ typedef struct weft__post {
 typedef struct weft__post_queue {
   weft__post *items;
   uint32_t head, count, size; /* size is 0 or a power of two */
+  uint32_t reserved;          /* of the places that are free: for posts to come */
 } weft__post_queue;
 
 typedef struct weft__posts {
@@ -38,6 +39,13 @@ void weft__posts_fini(weft__posts *posts);
 
 /* Any thread. WEFT_FULL, WEFT_NOMEM, WEFT_CLOSED. */
 weft_status weft__posts_add(weft__posts *posts, weft__post post, weft_priority priority);
+
+/* Keeps a place for a post to come, so that adding it cannot fail but by WEFT_CLOSED. WEFT_FULL,
+   WEFT_NOMEM, WEFT_CLOSED. */
+weft_status weft__posts_reserve(weft__posts *posts, weft_priority priority);
+weft_status weft__posts_add_reserved(weft__posts *posts, weft__post post,
+                                     weft_priority priority);
+void weft__posts_unreserve(weft__posts *posts, weft_priority priority);
 
 /* From here on every add is refused; what waits can still be taken. */
 void weft__posts_close(weft__posts *posts);

@@ -80,6 +80,24 @@ weft_status weft_poster_post(weft_poster *poster, void (*fn)(void *arg),
   return weft__posts_add(&poster->posts, (weft__post){fn, drop, arg}, priority);
 }
 
+weft_status weft_poster_reserve(weft_poster *poster, weft_priority priority)
+{
+  return is_priority(priority) ? weft__posts_reserve(&poster->posts, priority) : WEFT_INVALID;
+}
+
+weft_status weft_poster_post_reserved(weft_poster *poster, void (*fn)(void *arg),
+                                      void (*drop)(void *arg), void *arg,
+                                      weft_priority priority)
+{
+  if (!fn || !is_priority(priority)) return WEFT_INVALID;
+  return weft__posts_add_reserved(&poster->posts, (weft__post){fn, drop, arg}, priority);
+}
+
+void weft_poster_unreserve(weft_poster *poster, weft_priority priority)
+{
+  weft__posts_unreserve(&poster->posts, priority);
+}
+
 weft_status weft_world_post(weft_world *world, void (*fn)(void *arg), void *arg,
                             weft_priority priority)
 {

@@ -163,3 +163,8 @@ void weft__thread_join(weft__thread *thread)
 {
   pthread_join(thread->native, NULL);
 }
+
+void weft__thread_detach(weft__thread *thread)
+{
+  pthread_detach(thread->native);
+}

@@ -95,5 +95,6 @@ typedef struct weft__thread {
 /* Runs `body(arg)` on a new thread. WEFT_NOMEM when the system gives none. */
 weft_status weft__thread_start(weft__thread *thread, void (*body)(void *arg), void *arg);
 void weft__thread_join(weft__thread *thread);
+void weft__thread_detach(weft__thread *thread); /* in place of a join; the object may go */
 
 #endif

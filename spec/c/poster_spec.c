@@ -75,6 +75,28 @@ static void what_has_not_run_is_dropped_when_the_world_goes(void **state)
   assert_int_equal(weft_world_new(NULL, &world), WEFT_OK);
 }
 
+static void a_reserved_post_runs_in_its_turn_and_is_refused_when_the_world_is_gone(void **state)
+{
+  (void)state;
+  weft_poster *poster = weft_world_poster(world);
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(weft_poster_reserve(poster, WEFT_NORMAL), WEFT_OK);
+  assert_int_equal(weft_poster_post(poster, note, NULL, "a", WEFT_NORMAL), WEFT_OK);
+  assert_int_equal(weft_poster_post_reserved(poster, note, NULL, "b", WEFT_NORMAL), WEFT_OK);
+  assert_int_equal(weft_poster_reserve(poster, (weft_priority)2), WEFT_INVALID);
+  assert_int_equal(weft_poster_post_reserved(poster, NULL, NULL, "?", WEFT_NORMAL),
+                   WEFT_INVALID);
+  must_tick();
+  assert_string_equal(told, "ab");
+  assert_int_equal(weft_world_delete(world), WEFT_OK);
+  assert_int_equal(weft_poster_post_reserved(poster, note, note, "c", WEFT_NORMAL),
+                   WEFT_CLOSED);
+  weft_poster_unreserve(poster, WEFT_NORMAL);
+  weft_poster_release(poster);
+  assert_string_equal(told, "ab");
+  assert_int_equal(weft_world_new(NULL, &world), WEFT_OK);
+}
+
 static weft_poster *held;
 
 static void post_again(void *arg)
@@ -324,6 +346,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(a_post_runs_in_the_next_tick_and_is_not_dropped),
       TEST(what_has_not_run_is_dropped_when_the_world_goes),
+      TEST(a_reserved_post_runs_in_its_turn_and_is_refused_when_the_world_is_gone),
       TEST(a_drop_cannot_post),
       TEST(a_world_that_is_not_deleted_refuses_nothing),
       TEST(misuse_is_refused),

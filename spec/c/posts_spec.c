@@ -141,6 +141,56 @@ static void the_last_post_fits_and_no_more(void **state)
   assert_int_equal(take(WEFT_NORMAL), 1);
 }
 
+static weft_status add_reserved(uint32_t number)
+{
+  weft__post post = {never_called, NULL, &numbers[number]};
+  return weft__posts_add_reserved(&posts, post, WEFT_NORMAL);
+}
+
+static void a_reserved_place_is_free_for_its_post_whatever_else_comes(void **state)
+{
+  (void)state;
+  failing_always(FAILING_MALLOC, ENOMEM);
+  assert_int_equal(weft__posts_reserve(&posts, WEFT_NORMAL), WEFT_NOMEM);
+  failing_disarm();
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(weft__posts_reserve(&posts, WEFT_NORMAL), WEFT_OK);
+  failing_always(FAILING_MALLOC, ENOMEM);
+  for (uint32_t i = 0; i < 13; i++) assert_int_equal(add(i, WEFT_NORMAL), WEFT_OK);
+  assert_int_equal(add(13, WEFT_NORMAL), WEFT_NOMEM);
+  assert_int_equal(weft__posts_reserve(&posts, WEFT_NORMAL), WEFT_NOMEM);
+  assert_int_equal(add_reserved(13), WEFT_OK);
+  weft__posts_unreserve(&posts, WEFT_NORMAL);
+  assert_int_equal(add(14, WEFT_NORMAL), WEFT_OK);
+  assert_int_equal(add(15, WEFT_NORMAL), WEFT_NOMEM);
+  assert_int_equal(add_reserved(15), WEFT_OK);
+  failing_disarm();
+  for (uint32_t i = 0; i < 16; i++) assert_int_equal(take(WEFT_NORMAL), i);
+}
+
+static void reserved_places_count_at_the_limit(void **state)
+{
+  (void)state;
+  assert_int_equal(weft__posts_reserve(&posts, WEFT_NORMAL), WEFT_OK);
+  for (uint32_t i = 1; i < WEFT_MAX_POSTS; i++)
+    assert_int_equal(add(i % 1000, WEFT_NORMAL), WEFT_OK);
+  assert_int_equal(add(0, WEFT_NORMAL), WEFT_FULL);
+  assert_int_equal(weft__posts_reserve(&posts, WEFT_NORMAL), WEFT_FULL);
+  assert_int_equal(add_reserved(0), WEFT_OK);
+}
+
+static void a_closed_queue_refuses_reserved_posts_as_well(void **state)
+{
+  (void)state;
+  assert_int_equal(weft__posts_reserve(&posts, WEFT_NORMAL), WEFT_OK);
+  assert_int_equal(weft__posts_reserve(&posts, WEFT_NORMAL), WEFT_OK);
+  weft__posts_close(&posts);
+  assert_int_equal(add_reserved(0), WEFT_CLOSED);
+  weft__posts_unreserve(&posts, WEFT_NORMAL);
+  assert_int_equal(weft__posts_reserve(&posts, WEFT_NORMAL), WEFT_CLOSED);
+  assert_int_equal(take(WEFT_NORMAL), UINT32_MAX);
+}
+
 static void without_memory_a_post_is_refused_and_the_others_stay(void **state)
 {
   (void)state;
@@ -239,6 +289,9 @@ int main(void)
       TEST(a_closed_queue_takes_nothing_in_and_gives_what_it_has),
       TEST(random_programs_keep_the_order),
       TEST(the_last_post_fits_and_no_more),
+      TEST(a_reserved_place_is_free_for_its_post_whatever_else_comes),
+      TEST(reserved_places_count_at_the_limit),
+      TEST(a_closed_queue_refuses_reserved_posts_as_well),
       TEST(without_memory_a_post_is_refused_and_the_others_stay),
       TEST(posts_of_several_threads_come_once_each_in_the_order_of_their_thread),
   };

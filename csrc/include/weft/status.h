@@ -42,7 +42,9 @@ extern "C" {
   X(WEFT_NOFIBERS, -31,                                                                        \
     "as many jobs are suspended as the pool has fibers: configure it with more")               \
   X(WEFT_STOPPED, -32, "the job pool is being stopped, or is gone")                            \
-  X(WEFT_OWN_JOB, -33, "a job cannot wait for itself")
+  X(WEFT_OWN_JOB, -33, "a job cannot wait for itself")                                         \
+  X(WEFT_GATED, -50, "the gate is shut: the service takes nothing in this state")              \
+  X(WEFT_OWN_THREAD, -51, "a service cannot wait for itself")
 
 enum {
 #define WEFT_STATUS_ENUM(name, value, text) name = (value),

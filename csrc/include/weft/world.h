@@ -189,6 +189,18 @@ weft_status weft_poster_post(weft_poster *poster, void (*fn)(void *arg),
                              void (*drop)(void *arg), void *arg, weft_priority priority);
 
 /*
+** An answer that a world is to hear of comes to it as a post. So that it can come whatever happens, its
+** place is reserved when the call is made: then the post cannot be refused for want of memory or of
+** room. Each place that was reserved is used by one post, which also uses it when it answers WEFT_CLOSED,
+** or given back. Any thread, as `weft_poster_post`. WEFT_FULL, WEFT_NOMEM, WEFT_CLOSED, WEFT_INVALID.
+*/
+weft_status weft_poster_reserve(weft_poster *poster, weft_priority priority);
+weft_status weft_poster_post_reserved(weft_poster *poster, void (*fn)(void *arg),
+                                      void (*drop)(void *arg), void *arg,
+                                      weft_priority priority);
+void weft_poster_unreserve(weft_poster *poster, weft_priority priority);
+
+/*
 ** Posts, and blocks this thread until `fn` has returned; on the world's own thread it calls it at
 ** once, inside a tick or not. WEFT_CLOSED: it was not run, and never will be. The rest as above. Do not
 ** call it with a lock that the world's thread takes, nor on a thread that the world's waits for.
