@@ -13,6 +13,7 @@ typedef struct course {
   weft_group group; /* of the parts that were put into queues */
   const weft_range *range;
   size_t grain;
+  bool stays; /* each part goes on where it began */
 } course;
 
 typedef struct part {
@@ -27,6 +28,16 @@ static weft_status call(const weft_range *range, size_t first, size_t last)
   if (range->fn) return range->fn(first, last, range->arg);
   range->kernel(first, last, range->args, range->nargs);
   return WEFT_OK;
+}
+
+static weft_status call_part(const course *all, size_t first, size_t last)
+{
+  weft__seat *seat = all->stays ? weft__seat_here(all->group.pool) : NULL;
+  weft__strand *strand = seat ? seat->strand : NULL;
+  if (strand) strand->pins++;
+  weft_status status = call(all->range, first, last);
+  if (strand) strand->pins--;
+  return status;
 }
 
 /* Nothing of ours is waiting to be taken. */
@@ -56,7 +67,7 @@ static weft_status run_between(course *all, size_t first, size_t last)
     if (last - first > all->grain && is_wanted(group->pool, group->level))
       last = split(all, first, last);
     size_t end = last - first > all->grain ? first + all->grain : last;
-    status = call(all->range, first, end);
+    status = call_part(all, first, end);
     if (status > 0) status = WEFT_OK;
     first = end;
   }
@@ -86,9 +97,9 @@ static bool makes_sense(const weft_range *range)
 }
 
 static weft_status run(weft_pool *pool, const weft_range *range, weft_job_priority priority,
-                       bool may_leave)
+                       bool may_leave, bool stays)
 {
-  course all = {.range = range, .grain = grain_for(pool, range)};
+  course all = {.range = range, .grain = grain_for(pool, range), .stays = stays};
   uint32_t level;
   if (!makes_sense(range) || !weft__level_of(priority, &level)) return WEFT_INVALID;
   if (atomic_load_explicit(&pool->state, memory_order_relaxed) != POOL_OPEN)
@@ -102,7 +113,7 @@ static weft_status run(weft_pool *pool, const weft_range *range, weft_job_priori
 
 weft_status weft_range_run(weft_pool *pool, const weft_range *range, weft_job_priority priority)
 {
-  return run(pool, range, priority, true);
+  return run(pool, range, priority, true, false);
 }
 
 weft_status weft_parallel_for(weft_pool *pool, size_t count, size_t grain, weft_kernel kernel,
@@ -110,21 +121,28 @@ weft_status weft_parallel_for(weft_pool *pool, size_t count, size_t grain, weft_
 {
   weft_range range = {
       .count = count, .grain = grain, .kernel = kernel, .args = args, .nargs = nargs};
-  return run(pool, &range, WEFT_PRIORITY_NORMAL, false);
+  return run(pool, &range, WEFT_PRIORITY_NORMAL, false, false);
 }
 
 /* --- As a job ------------------------------------------------------------------------------ */
 
-_Static_assert(sizeof(weft_range) <= WEFT_JOB_BYTES, "a range fits into a job");
+typedef struct range_job {
+  weft_range range;
+  bool stays;
+} range_job;
+
+_Static_assert(sizeof(range_job) <= WEFT_JOB_BYTES, "a range fits into a job");
 
 static weft_status run_as_job(void *data)
 {
-  return weft_range_run(weft_job_pool(), data, WEFT_PRIORITY_NORMAL);
+  const range_job *mine = data;
+  return run(weft_job_pool(), &mine->range, WEFT_PRIORITY_NORMAL, true, mine->stays);
 }
 
 weft_status weft_range_start(weft_pool *pool, const weft_range *range,
                              const weft_job_options *options, weft_job *out)
 {
   if (!makes_sense(range)) return WEFT_INVALID;
-  return weft_job_submit(pool, run_as_job, range, sizeof *range, options, out);
+  range_job mine = {*range, options && options->flags & WEFT_JOB_STAYS};
+  return weft_job_submit(pool, run_as_job, &mine, sizeof mine, options, out);
 }

@@ -364,7 +364,7 @@ static weft_status submit(work *w, const plan *p)
                          .args = w->values,
                          .nargs = w->value_count};
   }
-  options.flags = p->kind == WORK_RANGE ? WEFT_JOB_WORKERS : 0;
+  if (p->kind == WORK_KERNEL) options.flags = 0;
   return weft_range_start(pool, &range, &options, &w->job);
 }
 

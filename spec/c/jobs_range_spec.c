@@ -198,6 +198,34 @@ static void a_range_as_a_job_fails_as_its_parts_do(void **state)
   weft_job_release(pool, job);
 }
 
+static weft_status yield_often(size_t first, size_t last, void *arg)
+{
+  bool stays = *(bool *)arg;
+  for (size_t i = first; i < last; i++) {
+    int32_t where = weft_job_worker();
+    weft_status status = weft_job_yield();
+    if (status) return status;
+    if ((weft_job_worker() == where) != stays) return WEFT_THREAD;
+  }
+  return WEFT_OK;
+}
+
+static void the_parts_of_a_range_that_stays_go_on_where_they_began(void **state)
+{
+  weft_pool_config config = {.workers = 3, .flags = WEFT_POOL_MIGRATE};
+  for (int stays = 0; stays < 2; stays++) {
+    bool told = stays;
+    weft_job_options options = {.flags = WEFT_JOB_WORKERS | (stays ? WEFT_JOB_STAYS : 0)};
+    weft_range range = {.count = 300, .grain = 3, .fn = yield_often, .arg = &told};
+    assert_int_equal(make_pool_like(&config), 0);
+    weft_job job;
+    assert_int_equal(weft_range_start(pool, &range, &options, &job), WEFT_OK);
+    assert_int_equal(weft_job_wait(pool, job, -1), WEFT_OK);
+    assert_int_equal(weft_job_result(pool, job, NULL, 0), WEFT_OK);
+    assert_int_equal(drop_pool(state), 0);
+  }
+}
+
 /* --- Kernels ------------------------------------------------------------------------------- */
 
 static void scale(size_t first, size_t last, const weft_value *args, size_t nargs)
@@ -291,6 +319,7 @@ int main(void)
       TEST(the_first_failure_ends_a_range),
       TEST(a_range_can_be_a_job),
       TEST(a_range_as_a_job_fails_as_its_parts_do),
+      cmocka_unit_test(the_parts_of_a_range_that_stays_go_on_where_they_began),
       TEST(a_kernel_gets_its_arguments_in_each_part),
       cmocka_unit_test(parallel_for_never_leaves_the_stack_it_is_called_on),
       TEST(ranges_that_make_no_sense_are_refused),

@@ -114,7 +114,7 @@ typedef weft_status (*weft_job_fn)(void *data);
 
 /* The slot stays the job's until `weft_job_release`, so that its result can be had for certain. */
 #define WEFT_JOB_KEEP 1
-/* Once begun it goes on on the same thread after each wait. */
+/* Once begun it goes on on the same thread after each wait; and of a range, each part does. */
 #define WEFT_JOB_STAYS 2
 /* It runs on threads of the pool alone, not on one outside that waits for it. */
 #define WEFT_JOB_WORKERS 4
