@@ -266,6 +266,43 @@ describe("jobs inside jobs", function()
   end)
 end)
 
+-- Lends on what it was lent, and is through with its function.
+local LENDS = { "a job", function(b, gate)
+  return jobs.run(function(lend, ...) lend(...) end, function(c, begun, g)
+    jobs.run(function(d, start, h)
+      start:release()
+      h:await()
+      d[1] = d[1] + 1
+    end, c, begun, g)
+  end, b, gate[1], gate[2])
+end }
+local LENDS_IN_PARTS = { "a range", function(b, gate)
+  return jobs.parallelFor(1, function(_, _, c, begun, g)
+    jobs.run(function(d, start, h)
+      start:release()
+      h:await()
+      d[1] = d[1] + 1
+    end, c, begun, g)
+  end, { args = { b, gate[1], gate[2] } })
+end }
+
+describe("what a job has lent to others", function()
+  for _, case in ipairs { LENDS, LENDS_IN_PARTS } do
+    it("is on loan until these have ended: " .. case[1], function()
+      local buffer = weft.buffer("i32", 4)
+      local begun, gate = jobs.barrier(1), jobs.barrier(1)
+      local job = case[2](buffer, { begun, gate })
+      begun:wait()
+      for _ = 1, 200 do done(jobs.run(function() end)) end
+      assert.is_false(job:isComplete())
+      raises("buffer is on loan to job", write, buffer, 1, 5)
+      gate:release()
+      done(job)
+      assert.equal(1, read(buffer, 1))
+    end)
+  end
+end)
+
 describe("jobs.parallelFor", function()
   it("does each index once", function()
     for _, count in ipairs { 0, 1, 2, 7, 1000, 12345 } do
@@ -328,6 +365,14 @@ describe("jobs.parallelFor", function()
       jobs.parallelFor, 1)
     raises("jobs.parallelFor: args must be a list, got 5", jobs.parallelFor, 1, fn,
       { args = 5 })
+    for _, n in ipairs { -1, 0.5, 1 / 0, "x" } do
+      raises("jobs.parallelFor: args.n must be a whole number from 0 on, got ",
+        jobs.parallelFor, 1, fn, { args = { n = n } })
+    end
+    for _, n in ipairs { 1000001, 2 ^ 31 - 1, 2 ^ 31, 2 ^ 53 } do
+      raises("jobs.parallelFor: args has too many values: more than 1000000",
+        jobs.parallelFor, 1, fn, { args = { n = n } })
+    end
     raises("jobs.parallelFor: there is no option 'grains'", jobs.parallelFor, 1, fn, { grains = 5 })
   end)
 end)

@@ -57,6 +57,19 @@ describe("jobs.run", function()
     assert.truthy(failure(job):find "\"numbers.nothing\" is no function, but nil")
   end)
 
+  it("may wait while its module is loaded, and others run there", function()
+    local before = package.path
+    package.path = "spec/jobs/?.lua;" .. before
+    for _ = 1, 20 do
+      local job = jobs.parallelFor(1, "waits.part")
+      local others = {}
+      for i = 1, 20 do others[i] = jobs.run(function() end) end
+      for i = 1, 20 do done(others[i]) end
+      done(job)
+    end
+    package.path = before
+  end)
+
   it("refuses what is no function", function()
     for _, value in ipairs { 5, {}, true } do
       raises("^[^:]+:%d+: jobs.run: a function or \"module.function\" expected, got ", function()

@@ -30,8 +30,9 @@ struct hold {
   weft_buffer *memory;
   loan *loans;
   const char *over; /* why nothing here may be touched any more, or NULL */
-  /* These two stay as they are from when it is known to others. */
+  /* These stay as they are from when it is known to others. */
   hold *origin;     /* who has lent it to this side, or NULL */
+  const void *job;  /* the work that it was lent to, or NULL; a name only */
   const void *side; /* whose it is */
 };
 

@@ -105,7 +105,7 @@ static int read_input(lua_State *L, void *context)
   r->views = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_rawgeti(L, LUA_REGISTRYINDEX, r->me->globals);
   lua_call(L, 0, 1); /* 2: globals */
-  transfer_side side = {.lent = true, .globals = 2, .views = 1};
+  transfer_side side = {.lent = true, .globals = 2, .views = 1, .job = r->work};
   int count = transfer_read(L, r->work->input, &side);
   lua_pushvalue(L, 3);
   if (lua_type(L, -1) == LUA_TSTRING) find_function(L);
@@ -250,6 +250,29 @@ static bool call(run *r)
   return false;
 }
 
+/* A job of this thread's state that has something of what was lent to the work, or NULL. */
+static const work *find_borrower(const run *r)
+{
+  for (const work *w = r->me->universe->works; w; w = w->after)
+    for (uint32_t i = 0; i < w->loan_count; i++)
+      if (w->loans[i].from && w->loans[i].from->job == r->work) return w;
+  return NULL;
+}
+
+/* What was lent to a job goes back when it ends: it does not end before those that it has lent it to. */
+static void wait_for_borrowers(run *r)
+{
+  const work *w;
+  universe *U = r->me->universe;
+  work_take_in(r->me->L, U);
+  while ((w = find_borrower(r))) {
+    weft_status status = weft_job_wait(w->crew->pool, w->job, -1);
+    work_take_in(r->me->L, U);
+    /* At the end of the pool nobody waits, but lets the others have their turns. */
+    if (status != WEFT_OK && weft_job_yield() != WEFT_OK) weft_sleep_until(weft_clock());
+  }
+}
+
 static bool finish(run *r)
 {
   int count = lua_gettop(r->co);
@@ -296,6 +319,7 @@ weft_status run_function(void *data)
   run r = {.me = me, .work = w, .views = LUA_NOREF};
   bool begun = begin(&r);
   bool ended = begun && call(&r);
+  wait_for_borrowers(&r);
   bool done = ended && finish(&r);
   end(&r, !begun || ended);
   return done ? WEFT_OK : WEFT_FAILED;
@@ -313,26 +337,30 @@ typedef struct range {
   uint32_t running; /* parts that run now */
 } range;
 
-/* -> ; the range's values stand in the registry */
+/* -> ; the range's values stand in the registry. What is read may load modules, which may wait: only
+   what is complete is put where other jobs of the thread find it, and forget it. */
 static int read_range(lua_State *L, void *context)
 {
   run *r = context;
-  range *it = weft_counted_new(sizeof *it, NULL);
-  if (!it) return luaL_error(L, "not enough memory");
-  it->values = it->views = LUA_NOREF;
-  it->next = r->me->ranges;
-  it->work = weft_counted_keep(r->work);
-  r->me->ranges = it;
-  int first = lua_gettop(L) + 1;
-  it->count = read_input(L, r);
-  it->views = r->views;
-  r->views = LUA_NOREF;
-  lua_createtable(L, it->count, 0);
-  for (int i = 1; i <= it->count; i++) {
+  int first = lua_gettop(L) + 1, count = read_input(L, r);
+  lua_createtable(L, count, 0);
+  for (int i = 1; i <= count; i++) {
     lua_pushvalue(L, first + 1 + i);
     lua_rawseti(L, -2, i);
   }
-  it->values = luaL_ref(L, LUA_REGISTRYINDEX);
+  int kept = luaL_ref(L, LUA_REGISTRYINDEX);
+  range *it = weft_counted_new(sizeof *it, NULL);
+  if (!it) {
+    luaL_unref(L, LUA_REGISTRYINDEX, kept);
+    return luaL_error(L, "not enough memory");
+  }
+  *it = (range){.next = r->me->ranges,
+                .work = weft_counted_keep(r->work),
+                .values = kept,
+                .count = count,
+                .views = r->views};
+  r->views = LUA_NOREF;
+  r->me->ranges = it;
   return 0;
 }
 
@@ -340,7 +368,7 @@ static range *find_range(const worker *me, const work *w)
 {
   range *it = me->ranges;
   while (it && it->work != w) it = it->next;
-  return it && it->values != LUA_NOREF ? it : NULL;
+  return it;
 }
 
 static int unref_range(lua_State *L, void *context)
@@ -405,6 +433,7 @@ weft_status run_part(size_t first, size_t last, void *arg)
   range *it = find_range(me, w);
   if (it) it->running++;
   bool ended = begun && call(&r);
+  wait_for_borrowers(&r);
   if (it) it->running--;
   end(&r, !begun || ended);
   return ended ? WEFT_OK : WEFT_FAILED;

@@ -81,10 +81,11 @@ void transfer_open(lua_State *L);
 void transfer_read_open(lua_State *L);
 /* What reading needs to know of where it is read. */
 typedef struct transfer_side {
-  bool lent;   /* what comes is lent, as arguments are, and not given, as results are */
-  bool second; /* another state has read it before, and has the buffers */
-  int globals; /* where on the stack the globals are, or 0 for the state's */
-  int views;   /* where a list is for the first view of each new hold, or 0 */
+  bool lent;       /* what comes is lent, as arguments are, and not given, as results are */
+  bool second;     /* another state has read it before, and has the buffers */
+  int globals;     /* where on the stack the globals are, or 0 for the state's */
+  int views;       /* where a list is for the first view of each new hold, or 0 */
+  const void *job; /* the work that what is lent is lent to, or NULL */
 } transfer_side;
 
 /* -> values; how many. Raises if the parcel is damaged, or for want of memory. */

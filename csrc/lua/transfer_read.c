@@ -226,6 +226,7 @@ static hold *new_hold(lua_State *L, const reader *r, const reference *ref)
   bool lent = r->side->lent;
   hold *h = hold_new(weft_buffer_keep(from->memory), binding_universe(L), lent ? from : NULL);
   if (!h) luaL_error(L, "weft.jobs: not enough memory for a buffer");
+  h->job = r->side->job;
   if (!lent && from->origin) hold_end(h, "not here: it was lent to the job from elsewhere");
   if (!lent && r->side->second)
     hold_end(h, "elsewhere: the job's result was taken there before");

@@ -146,6 +146,9 @@ function Barrier:await() end
 --- userdata, tables with a metatable. The same holds for results, where it is the job's error. An
 --- environment (`_ENV`, `setfenv`) does not go with a function: it finds the globals of its job.
 ---
+--- What was lent to a job and what it has lent to jobs of its own is with those as long as they
+--- need it: it does not end before them.
+---
 --- A job's globals are its own, and gone after it; modules stay loaded in the state of each
 --- thread, and are looked for where `package.path` and `cpath` said at dispatch. There is no world
 --- there.
