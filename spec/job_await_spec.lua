@@ -5,6 +5,7 @@
 local support = require "support"
 local jobSupport = require "support.jobs"
 local jobs = require "weft.jobs"
+local weft = require "weft"
 local routine = require "weft.routine"
 
 local done = jobSupport.done
@@ -199,6 +200,29 @@ describe("a routine that awaits a job", function()
     assert.is_nil(used)
   end)
 
+  it("ends on an object that came while the finalizer of the one before was due", function()
+    local world = support.world{}
+    local gate = jobs.barrier(1)
+    local job = jobs.run(function(b) b:await() return 5 end, gate)
+    local bringer = jobs.run(function(j) return j end, job)
+    bringer:wait()
+    local back, got
+    if newproxy then -- what was made last is finalized first
+      getmetatable(newproxy(true)).__gc = function() back = bringer:result() end
+    else
+      setmetatable({}, { __gc = function() back = bringer:result() end })
+    end
+    job = nil -- luacheck: ignore 311
+    support.collect()
+    assert.is_truthy(back)
+    world:start(function() got = routine.await(back) end)
+    world:tick(0)
+    gate:release()
+    back:wait()
+    for _ = 1, 3 do world:tick(0) end
+    assert.equal(5, got)
+  end)
+
   it("keeps the job's object", function()
     local world = support.world{}
     local got
@@ -301,6 +325,21 @@ describe("a failed job that nobody awaits", function()
 end)
 
 describe("barrier:await", function()
+  it("gives back what was lent to the jobs that have released it", function()
+    local world = support.world{}
+    local buffer, barrier, gate = weft.buffer("i32", 1), jobs.barrier(), jobs.barrier(1)
+    jobs.schedule({ fn = function(b, g) g:await() b[1] = 7 end, barrier = barrier }, buffer, gate)
+    local got
+    world:start(function()
+      gate:release()
+      while barrier:count() > 0 do end
+      barrier:await()
+      got = tonumber(buffer[1])
+    end)
+    world:tick(0)
+    assert.equal(7, got)
+  end)
+
   it("waits in a routine as in a job", function()
     local world = support.world{}
     local barrier = jobs.barrier(1)

@@ -64,6 +64,14 @@ describe("a process that ends", function()
     assert.equal("weft: job 1 'lost' failed, and nobody awaited it\n", text)
   end)
 
+  it("says it of jobs that jobs have started, too", function()
+    local text = child [[
+      jobs.run(function() jobs.schedule{ name = "lost", fn = function() error "x" end } end):wait()
+      jobs.waitAll()
+    ]]
+    assert.equal("weft: job 1 'lost' failed, and nobody awaited it\n", text)
+  end)
+
   it("does not wait for ever for a job without end", function()
     local text = child [[
       local job = jobs.run(function() while true do end end)

@@ -16,6 +16,7 @@ typedef struct job_object {
   waitable base;
   work *work;
   bool foreign; /* another state has started it: this one is not told of its end, and looks */
+  bool claimed; /* it reads the output first; again, if there was no memory the first time */
   int values; /* in the registry, once they were asked for: a list of the results, or of the error */
 } job_object;
 
@@ -49,9 +50,16 @@ static int refuse(lua_State *L, const char *reason)
 
 /* --- Values -------------------------------------------------------------------------------- */
 
-/* -> list of what came back, its count in `n`: the results, or the error */
-static int make_list(lua_State *L, work *w)
+static bool claim(job_object *o)
 {
+  o->claimed = o->claimed || work_claim(o->work);
+  return o->claimed;
+}
+
+/* -> list of what came back, its count in `n`: the results, or the error */
+static int make_list(lua_State *L, job_object *o)
+{
+  work *w = o->work;
   int top = lua_gettop(L), count = 1;
   if (w->state == WEFT_JOB_CANCELLED)
     binding_push_cancelled(L);
@@ -60,7 +68,7 @@ static int make_list(lua_State *L, work *w)
   else if (!w->output)
     lua_pushstring(L, w->wrong ? w->wrong : "not enough memory");
   else
-    count = transfer_read(L, w->output, &(transfer_side){.second = !work_claim(w)});
+    count = transfer_read(L, w->output, &(transfer_side){.second = !claim(o)});
   lua_createtable(L, count, 1);
   lua_insert(L, top + 1);
   for (int i = count; i > 0; i--) lua_rawseti(L, top + 1, i);
@@ -73,7 +81,7 @@ static int make_list(lua_State *L, work *w)
 static void push_list(lua_State *L, job_object *o)
 {
   if (o->values == LUA_NOREF) {
-    make_list(L, o->work);
+    make_list(L, o);
     o->values = luaL_ref(L, LUA_REGISTRYINDEX);
   }
   lua_rawgeti(L, LUA_REGISTRYINDEX, o->values);
@@ -142,7 +150,8 @@ static void job_fini(lua_State *L, waitable *object)
   job_object *o = (job_object *)object;
   luaL_unref(L, LUA_REGISTRYINDEX, o->values);
   if (!o->work) return;
-  if (!o->foreign) o->work->object = NULL;
+  /* While this one waited for its finalizer another may have been made for the same job. */
+  if (!o->foreign && o->work->object == object) o->work->object = NULL;
   weft_counted_drop(o->work);
 }
 
@@ -491,18 +500,26 @@ static size_t check_size(lua_State *L, int index, int64_t least, const char *wha
   return (size_t)number;
 }
 
+#define MAX_ARGUMENTS 1000000
+
 /* The values of the list at `index`, behind one another on top. */
 static void push_arguments(lua_State *L, int index, const char *who)
 {
+  int64_t count;
   if (lua_isnil(L, index)) return;
   if (!lua_istable(L, index))
     binding_misuse(L, "%s: args must be a list, got %s", who, binding_got(L, index));
   lua_getfield(L, index, "n");
-  int count = (int)(lua_isnumber(L, -1) ? lua_tointeger(L, -1)
-                                        : (lua_Integer)compat_raw_length(L, index));
+  if (lua_isnil(L, -1))
+    count = (int64_t)compat_raw_length(L, index);
+  else if (!element_whole(L, -1, &count) || count < 0)
+    binding_misuse(L, "%s: args.n must be a whole number from 0 on, got %s", who,
+                   binding_got(L, -1));
   lua_pop(L, 1);
-  luaL_checkstack(L, count > 0 ? count + LUA_MINSTACK : LUA_MINSTACK, "too many arguments");
-  for (int i = 1; i <= count; i++) lua_rawgeti(L, index, i);
+  if (count > MAX_ARGUMENTS)
+    binding_misuse(L, "%s: args has too many values: more than %d", who, MAX_ARGUMENTS);
+  luaL_checkstack(L, (int)count + LUA_MINSTACK, "too many arguments");
+  for (int i = 1; i <= (int)count; i++) lua_rawgeti(L, index, i);
 }
 
 /* count, function or kernel, options */

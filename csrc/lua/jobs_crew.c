@@ -161,6 +161,7 @@ void crew_fini(universe *U)
   if (!c) return;
   U->crew = NULL;
   if (U->worker) {
+    work_fini(U);
     weft_counted_drop(c);
   } else if (!c->pool || weft_pool_delete(c->pool, PATIENCE_NS) == WEFT_OK) {
     c->pool = NULL;
@@ -258,6 +259,7 @@ static int open_parts(lua_State *L)
 
 static void note_wrong(work *w, const char *text)
 {
+  if (w->kind == WORK_RANGE && !work_fails_first(w)) return;
   snprintf(w->wrong_text, sizeof w->wrong_text, "weft.jobs: no Lua state for the job: %s",
            text ? text : "not enough memory");
   w->wrong = w->wrong_text;

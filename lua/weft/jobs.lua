@@ -37,12 +37,13 @@ function routine.await(job, timeout)
   return result(job)
 end
 
-local await = core.barrierMethods.await
+local await, passed = core.barrierMethods.await, core.barrierMethods.wait
 
--- A barrier does not know of routines: they look in each tick.
+-- A barrier does not know of routines: they look in each tick. To look takes in the ends of jobs,
+-- so that what was lent to those that have released it may be touched.
 function core.barrierMethods.await(barrier)
   if await(barrier) then return true end
-  while barrier:count() > 0 do nextTick() end
+  while not passed(barrier, 0) do nextTick() end
   return true
 end
 
