@@ -80,6 +80,40 @@ describe("a row", function()
 end)
 
 describe("columns", function()
+  it("may be changed by finalizers while the columns grow", function()
+    local core = require "weft.core"
+    local buffer, finalize = core.buffer, nil
+    core.buffer = function(...) -- which collects garbage when there is much
+      local run = finalize
+      finalize = nil
+      local made = buffer(...)
+      if run then run() end
+      return made
+    end
+    local cols = assert(loadfile "lua/weft/columns.lua")().columns{ x = "i32", y = "i32" }
+    core.buffer = buffer
+    local ids, added = {}, nil
+    for i = 1, 64 do ids[i] = cols:add{ x = i, y = -i } end
+    finalize = function()
+      cols:remove(ids[10])
+      cols:remove(ids[20])
+      added = cols:add{ x = 100, y = -100 }
+      cols:set(ids[1], "x", 7)
+    end
+    local last = cols:add{ x = 65, y = -65 }
+    assert.equal(64, cols:count())
+    for i = 1, 64 do
+      assert.equal(i ~= 10 and i ~= 20, cols:alive(ids[i]))
+      if cols:alive(ids[i]) then
+        assert.equal(i == 1 and 7 or i, cols:get(ids[i], "x"))
+        assert.equal(-i, cols:get(ids[i], "y"))
+      end
+    end
+    assert.equal(100, cols:get(added, "x"))
+    assert.equal(65, cols:get(last, "x"))
+    assert.is_not.equal(added, last)
+  end)
+
   it("refuse values that do not fit, and have then changed nothing", function()
     local cols = bodies()
     local id = cols:add{ x = 1, hp = 2 }

@@ -325,16 +325,17 @@ static int check_pointer(lua_State *L)
   return 0;
 }
 
-/* buffer, count -> a buffer with so many elements, the first of them as there: for columns */
-static int api_grown(lua_State *L)
+/* buffer, larger one of that type -> ; the elements of the first become the first of the other. Runs
+   no finalizer: for columns, which no one may change meanwhile. */
+static int api_refill(lua_State *L)
 {
-  const view *v = buffer_check(L, 1, "buffer");
-  size_t count = (size_t)v->count, larger = (size_t)luaL_checknumber(L, 2);
-  const view *made = push_new(L, v->type, larger, "buffer");
-  check_access(L, v, 0, count, true, "buffer");
-  size_t kept = count < larger ? count : larger;
-  memcpy(made->data, v->data, kept * weft_type_bytes(v->type));
-  return 1;
+  const view *v = buffer_check(L, 1, "buffer"), *larger = buffer_check(L, 2, "buffer");
+  size_t count = (size_t)(v->count < larger->count ? v->count : larger->count);
+  check_access(L, v, 0, (size_t)v->count, true, "buffer");
+  check_access(L, larger, 0, count, true, "buffer");
+  if (v->type != larger->type) return binding_misuse(L, "buffer: of another type");
+  memcpy(larger->data, v->data, count * weft_type_bytes(v->type));
+  return 0;
 }
 
 /* Bytes of the elements of all buffers of the process. */
@@ -358,7 +359,7 @@ static const luaL_Reg halves[] = {
     {"register", buffer_register}, {"checkPointer", check_pointer}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"buffer", api_buffer},
                                      {"bufferBytes", api_bytes},
-                                     {"grownBuffer", api_grown},
+                                     {"refillBuffer", api_refill},
                                      {NULL, NULL}};
 
 /* metatable on top, methods below */

@@ -6,7 +6,7 @@
 -- once its generations are used up, so an id means one row or none, for ever.
 local core = require "weft.core"
 
-local buffer, grown = core.buffer, core.grownBuffer
+local buffer, refill = core.buffer, core.refillBuffer
 local unpack = table.unpack or unpack
 
 -- An id is generation * SLOTS + slot; both are whole numbers that a double holds.
@@ -71,10 +71,13 @@ local function checkLoan(self, who)
   if not ok then error(("columns:%s: %s"):format(who, withoutPlace(err)), 3) end
 end
 
--- Larger buffers; nothing has changed if one of them cannot be had.
+-- Larger buffers; nothing has changed if one of them cannot be had. To make them runs finalizers,
+-- which may add and remove rows: the rows are looked at when all is made.
 local function grow(self)
   local capacity, larger = self._capacity * 2, {}
-  for _, name in ipairs(self._names) do larger[name] = grown(self._columns[name], capacity) end
+  for _, name in ipairs(self._names) do larger[name] = buffer(self._types[name], capacity) end
+  if self._capacity >= capacity then return end
+  for _, name in ipairs(self._names) do refill(self._columns[name], larger[name]) end
   for _, name in ipairs(self._names) do self._columns[name] = larger[name] end
   self._capacity = capacity
 end
@@ -108,9 +111,9 @@ function methods:add(values)
   end
   for name in next, values do columnOf(self, name, "add") end
   checkLoan(self, "add")
+  while self._count == self._capacity do grow(self) end
   local row, slot = self._count + 1, nextSlot(self)
   if not slot then return nil, "full" end
-  if row > self._capacity then grow(self) end
   for _, name in ipairs(self._names) do
     local value = values[name]
     if value == nil then value = 0 end
@@ -252,7 +255,7 @@ meta.__tostring = function(self)
 end
 
 local function makeColumns(types)
-  local names, made = {}, {}
+  local names, made, kinds = {}, {}, {}
   for name, kind in next, types do
     if type(name) ~= "string" then
       error(("weft.columns: the name of a column must be a string, got %s"):format(
@@ -262,10 +265,10 @@ local function makeColumns(types)
     if not ok then
       error(("weft.columns: column '%s': %s"):format(name, withoutPlace(column)), 3)
     end
-    names[#names + 1], made[name] = name, column
+    names[#names + 1], made[name], kinds[name] = name, column, kind
   end
   table.sort(names)
-  return names, made
+  return names, made, kinds
 end
 
 --- Makes columns of numbers, one buffer each: the rows of many things that are alike, for loops
@@ -279,9 +282,9 @@ function columns.columns(types)
     error(("weft.columns: a table of types by name expected, got %s"):format(
       type(types) == "table" and "an empty one" or describe(types)), 2)
   end
-  local names, made = makeColumns(types)
+  local names, made, kinds = makeColumns(types)
   return setmetatable({
-    _names = names, _columns = made, _count = 0, _capacity = FIRST_ROWS,
+    _names = names, _columns = made, _types = kinds, _count = 0, _capacity = FIRST_ROWS,
     _slots = {}, _rows = {}, _generations = {}, _free = {}, _freeCount = 0, _used = 0,
   }, meta)
 end
