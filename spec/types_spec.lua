@@ -12,6 +12,7 @@ local buffers = require "weft.types_buffer"
 local jobs = require "weft.types_jobs"
 local events = require "weft.types_events"
 local timers = require "weft.types_timer"
+local pools = require "weft.types_pool"
 
 -- Names of the functions of a table, sorted.
 local function functions(of, without)
@@ -85,6 +86,14 @@ describe("the stubs for editors", function()
     assert.same(functions(getmetatable(handle).__index), functions(timers.handle))
   end)
 
+  it("name the functions of weft.pool and the methods of pools", function()
+    local pool = require "weft.pool"
+    assert.same(functions(pool), functions(pools.pool))
+    for name, methods in pairs(pool.methods) do
+      assert.same(functions(methods), functions(pools[name]))
+    end
+  end)
+
   it("name the methods of scopes", function()
     assert.same(functions(core.scopeMethods), functions(routines.scope))
   end)
@@ -116,7 +125,8 @@ describe("the stubs for editors", function()
 
   it("have an example for each function that scripts call", function()
     for _, file in ipairs { "types", "types_routine", "types_owner", "types_events", "types_buffer",
-      "types_timer", "flow", "types_jobs", "jobs", "ffi", "columns", "routine", "run" } do
+      "types_timer", "flow", "types_pool", "types_jobs", "jobs", "ffi", "columns", "routine",
+      "run" } do
       for name, comment in pairs(comments("lua/weft/" .. file .. ".lua")) do
         if not name:find "^core%." or name == "core.world" or name == "core.default" then
           assert.truthy(comment:find "\n%-%-%-     %S", file .. ".lua: " .. name)

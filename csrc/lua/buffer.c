@@ -16,6 +16,9 @@
 /* The functions of lua/weft/buffers.lua that make cdata, by type; the metatable of userdata. */
 static const char make_key, meta_key;
 
+/* Why buffers are sealed: texts that stay as long as the state, by themselves. */
+static const char reasons_key;
+
 /* Its address stands in each userdata. */
 static const char view_kind;
 
@@ -338,6 +341,45 @@ static int api_refill(lua_State *L)
   return 0;
 }
 
+/* text at `index` -> the same, to stay; one that is there already stays the one that it is. */
+static const char *push_reason(lua_State *L, int index)
+{
+  lua_pushlightuserdata(L, (void *)&reasons_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  lua_pushvalue(L, index);
+  lua_rawget(L, -2);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, index);
+    lua_pushvalue(L, index);
+    lua_rawset(L, -3);
+    lua_pushvalue(L, index);
+  }
+  return lua_tostring(L, -1);
+}
+
+/* buffer, why -> ; nothing of its memory may be touched here until it is unsealed: for pools */
+static int api_seal(lua_State *L)
+{
+  const view *v = buffer_check(L, 1, "buffer");
+  const char *why = push_reason(L, 2);
+  check_access(L, v, 0, (size_t)v->count, true, "buffer");
+  hold_end(v->hold, why);
+  return 0;
+}
+
+static int api_unseal(lua_State *L)
+{
+  hold_renew(buffer_check(L, 1, "buffer")->hold);
+  return 0;
+}
+
+static int api_is_buffer(lua_State *L)
+{
+  lua_pushboolean(L, buffer_test(L, 1) != NULL);
+  return 1;
+}
+
 /* Bytes of the elements of all buffers of the process. */
 static int api_bytes(lua_State *L)
 {
@@ -360,6 +402,9 @@ static const luaL_Reg halves[] = {
 static const luaL_Reg functions[] = {{"buffer", api_buffer},
                                      {"bufferBytes", api_bytes},
                                      {"refillBuffer", api_refill},
+                                     {"isBuffer", api_is_buffer},
+                                     {"sealBuffer", api_seal},
+                                     {"unsealBuffer", api_unseal},
                                      {NULL, NULL}};
 
 /* metatable on top, methods below */
@@ -374,6 +419,9 @@ static void set_index(lua_State *L)
 /* Module table on top. */
 void buffer_open(lua_State *L)
 {
+  lua_pushlightuserdata(L, (void *)&reasons_key);
+  lua_createtable(L, 0, 1);
+  lua_rawset(L, LUA_REGISTRYINDEX);
   binding_functions(L, functions);
   lua_createtable(L, 0, 8);
   binding_functions(L, methods);

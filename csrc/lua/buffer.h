@@ -58,6 +58,7 @@ const char *hold_refusal(const hold *h, size_t first, size_t end, bool writes);
 void hold_lend(hold *h, loan *l);
 void hold_take_back(loan *l);            /* harmless for one that is not lent */
 void hold_end(hold *h, const char *why); /* from now on nothing of it may be touched here */
+void hold_renew(hold *h);                /* it may again */
 
 /* --- elements.c --- */
 /* The value at `index` as an element; false if it is none of that type. */

@@ -67,9 +67,10 @@ realm *binding_realm_here(lua_State *L)
 
 bool binding_is_ours(const char *source)
 {
-  static const char *const files[] = {"weft/waits.lua",   "weft/events.lua", "weft/loops.lua",
-                                      "weft/routine.lua", "weft/run.lua",    "weft/buffers.lua",
-                                      "weft/jobs.lua"};
+  static const char *const files[] = {
+      "weft/waits.lua",   "weft/events.lua",      "weft/loops.lua", "weft/routine.lua",
+      "weft/run.lua",     "weft/buffers.lua",     "weft/jobs.lua",  "weft/pool.lua",
+      "weft/rentals.lua", "weft/pool_buffers.lua"};
   size_t length = strlen(source);
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     size_t tail = strlen(files[i]);

@@ -75,3 +75,11 @@ void hold_end(hold *h, const char *why)
   h->no_read++;
   h->no_write++;
 }
+
+void hold_renew(hold *h)
+{
+  if (!h->over) return;
+  h->over = NULL;
+  h->no_read--;
+  h->no_write--;
+}

@@ -7,6 +7,7 @@ require "weft.buffers"
 local timer = require "weft.timer"
 local flow = require "weft.flow"
 local columns = require "weft.columns"
+local pool = require "weft.pool"
 
 core.worldMethods.run = run.run
 
@@ -25,6 +26,7 @@ core.worldMethods.run = run.run
 ---@field timer weft.TimerModule the same as `require "weft.timer"`
 ---@field flow weft.FlowModule the same as `require "weft.flow"`
 ---@field columns fun(types: table<string, weft.ElementType>): weft.Columns see columns.lua
+---@field pool weft.PoolModule the same as `require "weft.pool"`
 local weft = {
   version = core.version,
   world = core.world,
@@ -38,6 +40,7 @@ local weft = {
   timer = timer,
   flow = flow,
   columns = columns.columns,
+  pool = pool,
 }
 
 -- For weft.jobs, which may have been loaded before.

@@ -477,6 +477,28 @@ scenario("the default world", function(weft, routine)
   end
 end)
 
+-- What fails to be rented waits on, or is garbage; what fails to be given back is still rented.
+scenario("pools", function(weft, _, world)
+  local tables, buffers = weft.pool.tables(), weft.pool.buffers()
+  local function rented(pool)
+    local stats = pool:stats()
+    return stats.rented, stats.rented + stats.kept + stats.dropped <= stats.made
+  end
+  return function()
+    local owner = world:owner()
+    local list = {}
+    for i = 1, 3 do list[i] = tables:rent(i == 2 and owner or nil) end
+    local buffer = buffers:rent("u8", 100, owner)
+    tables:giveBack(list[1])
+    tables:giveBack(list[2])
+    buffers:giveBack(buffer)
+    owner:destroy()
+    local out, fits = rented(tables)
+    local outBuffers, fitBuffers = rented(buffers)
+    return out == 1 and outBuffers == 0 and fits and fitBuffers and "complete"
+  end
+end)
+
 scenario("buffers", function(weft)
   return function()
     local buffer = weft.buffer("i64", 100):fill(3)
