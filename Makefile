@@ -80,10 +80,13 @@ UNIT_JIT := $(patsubst %.c,$(B)/%,$(filter %_luajit_spec.c,$(UNIT_SRC)))
 UNIT_C := $(patsubst %.c,$(B)/%,$(filter-out %_lua54_spec.c %_luajit_spec.c,$(UNIT_SRC)))
 SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(wildcard spec/c/support/*.c))
 
-# examples/*-embed.c holds a Lua and becomes one program for each VM; the other C examples link the
-# C library alone.
+# examples/*-embed.c holds a Lua and becomes one program for each VM, *-kernel.c becomes a shared
+# library for jobs.kernel; the other C examples link the C library alone.
 EMBED_SRC := $(wildcard examples/*-embed.c)
-EXAMPLE_C := $(patsubst %.c,$(B)/%,$(filter-out $(EMBED_SRC),$(wildcard examples/*.c)))
+KERNEL_SRC := $(wildcard examples/*-kernel.c)
+EXAMPLE_KERNEL := $(KERNEL_SRC:%.c=$(B)/%.so)
+EXAMPLE_C := $(filter-out $(EMBED_SRC) $(KERNEL_SRC),$(wildcard examples/*.c))
+EXAMPLE_C := $(EXAMPLE_C:%.c=$(B)/%)
 EMBED_54 := $(EMBED_SRC:%.c=$(B)/%-lua5.4)
 EMBED_JIT := $(EMBED_SRC:%.c=$(B)/%-luajit)
 
@@ -105,13 +108,13 @@ lib: $(LIB)
 lua5.4: $(MODULE_54) $(ARCHIVE_54)
 luajit: $(MODULE_JIT) $(ARCHIVE_JIT)
 units: $(UNIT_C) $(UNIT_54) $(UNIT_JIT)
-examples: $(EXAMPLE_C) $(EMBED_54) $(EMBED_JIT)
+examples: $(EXAMPLE_C) $(EXAMPLE_KERNEL) $(EMBED_54) $(EMBED_JIT)
 
 help:
 	@echo 'weft: gameplay routines that may wait anywhere, for Lua 5.4 and LuaJIT'
 	@echo
 	@echo '  make              both modules and the C library (also: lib, lua5.4, luajit, units)'
-	@echo '  make examples     the examples that are C programs, into build/MODE/examples/'
+	@echo '  make examples     the examples that are in C, into build/MODE/examples/'
 	@echo '  make demo         run a headless skirmish and print what happened'
 	@echo '  make test         everything that must pass; PART=pattern for some of it'
 	@echo '  make bench        the bench table; ROWS=pattern for some of it'
@@ -233,6 +236,12 @@ $(EXAMPLE_C): $(B)/%: $(B)/obj/%.o $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(LINK_PROGRAM) $^ -lm -pthread -o $@
+
+# Each product is rounded, as Lua rounds it.
+$(EXAMPLE_KERNEL): $(B)/%.so: %.c Makefile | tools
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -fno-lto -ffp-contract=off -shared $< -o $@
 
 $(EMBED_54): $(B)/%-lua5.4: $(B)/obj/lua5.4/%.o $(ARCHIVE_54) $(LIB)
 	$(call say,LINK,$@)

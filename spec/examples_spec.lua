@@ -33,7 +33,8 @@ end
 -- Runs source as `weft run --speed max` would, on a default world of its own; returns the output.
 local function run(source, name)
   local lines = {}
-  local environment = setmetatable({ print = function(...)
+  local arguments = { [0] = name, "--no-timings" }
+  local environment = setmetatable({ arg = arguments, print = function(...)
     local words = { ... }
     for i = 1, select("#", ...) do words[i] = tostring((select(i, ...))) end
     lines[#lines + 1] = table.concat(words, "\t") .. "\n"
@@ -56,7 +57,7 @@ describe("the example", function()
     end
   end
 
-  for _, path in ipairs(names "examples/*.c") do
+  for _, path in ipairs(names "examples/[0-9]*.c") do
     it(path .. " prints what stands at its end", function()
       local program = "build/" .. (os.getenv "WEFT_MODE" or "release") .. "/"
         .. path:gsub("%.c$", "")
