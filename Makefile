@@ -52,6 +52,9 @@ LINK = $(CC) $(CFLAGS_$(MODE)) $(CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS)
 # Units and examples take the library as hosts do, without another optimisation over all of it.
 LINK_PROGRAM = $(LINK) -fno-lto
 
+# What the library needs of others; zstd for saves alone.
+LIBS := -lzstd -lm -pthread
+
 # --- Sources ----------------------------------------------------------------------------------
 # One context switch per ABI; SWITCH=ucontext takes the portable one where a fast one exists.
 
@@ -215,27 +218,27 @@ $(MODULE_JIT): $(BIND_OBJ_JIT) $(CORE_OBJ)
 $(MODULE_54) $(MODULE_JIT):
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) -shared -Wl,-z,relro -Wl,-z,noexecstack $^ -lm -pthread -o $@.new && mv $@.new $@
+	$(Q)$(LINK) -shared -Wl,-z,relro -Wl,-z,noexecstack $^ $(LIBS) -o $@.new && mv $@.new $@
 
 $(UNIT_C): $(B)/%: $(B)/obj/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK_PROGRAM) $^ -lcmocka -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ -lcmocka $(LIBS) -o $@
 
 $(UNIT_54): $(B)/%: $(B)/obj/lua5.4/%.o $(SUPPORT_OBJ) $(BIND_OBJ_54) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs lua5.4) -lcmocka -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs lua5.4) -lcmocka $(LIBS) -o $@
 
 $(UNIT_JIT): $(B)/%: $(B)/obj/luajit/%.o $(SUPPORT_OBJ) $(BIND_OBJ_JIT) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs luajit) -lcmocka -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs luajit) -lcmocka $(LIBS) -o $@
 
 $(EXAMPLE_C): $(B)/%: $(B)/obj/%.o $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK_PROGRAM) $^ -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ $(LIBS) -o $@
 
 # Each product is rounded, as Lua rounds it.
 $(EXAMPLE_KERNEL): $(B)/%.so: %.c Makefile | tools
@@ -246,11 +249,11 @@ $(EXAMPLE_KERNEL): $(B)/%.so: %.c Makefile | tools
 $(EMBED_54): $(B)/%-lua5.4: $(B)/obj/lua5.4/%.o $(ARCHIVE_54) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs lua5.4) -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs lua5.4) $(LIBS) -o $@
 
 $(EMBED_JIT): $(B)/%-luajit: $(B)/obj/luajit/%.o $(ARCHIVE_JIT) $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs luajit) -lm -pthread -o $@
+	$(Q)$(LINK_PROGRAM) $^ $$($(PKG_CONFIG) --libs luajit) $(LIBS) -o $@
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

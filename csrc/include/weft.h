@@ -28,6 +28,7 @@
 #include "weft/jobs.h"
 #include "weft/owner.h"
 #include "weft/routine.h"
+#include "weft/save.h"
 #include "weft/service.h"
 #include "weft/status.h"
 #include "weft/timer.h"

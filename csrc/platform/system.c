@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static void *system_map(size_t bytes)
 {
@@ -27,6 +29,11 @@ static int system_poll(struct pollfd *fds, nfds_t count, const struct timespec *
   return ppoll(fds, count, timeout, NULL);
 }
 
+static int system_open(const char *path, int flags, mode_t mode)
+{
+  return open(path, flags, mode);
+}
+
 struct weft__system weft__system = {
     .malloc = malloc,
     .calloc = calloc,
@@ -39,6 +46,12 @@ struct weft__system weft__system = {
     .descriptor_flags = system_descriptor_flags,
     .poll = system_poll,
     .thread_create = pthread_create,
+    .open = system_open,
+    .write = write,
+    .pread = pread,
+    .fsync = fsync,
+    .rename = rename,
+    .link = link,
 };
 
 void *weft__alloc(size_t size)

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include <time.h>
 
 /* The members have the names, arguments, results and errno of the functions they stand for. */
@@ -27,6 +28,13 @@ struct weft__system {
   int (*poll)(struct pollfd *fds, nfds_t count, const struct timespec *timeout);
   int (*thread_create)(pthread_t *thread, const pthread_attr_t *attributes,
                        void *(*body)(void *), void *arg);
+  /* Files (files.h). */
+  int (*open)(const char *path, int flags, mode_t mode);
+  ssize_t (*write)(int fd, const void *data, size_t size);
+  ssize_t (*pread)(int fd, void *data, size_t size, off_t at);
+  int (*fsync)(int fd);
+  int (*rename)(const char *from, const char *to);
+  int (*link)(const char *from, const char *to);
 };
 
 /* Set to the real functions from the start. A spec replaces members while no other thread runs,

@@ -44,7 +44,13 @@ extern "C" {
   X(WEFT_STOPPED, -32, "the job pool is being stopped, or is gone")                            \
   X(WEFT_OWN_JOB, -33, "a job cannot wait for itself")                                         \
   X(WEFT_GATED, -50, "the gate is shut: the service takes nothing in this state")              \
-  X(WEFT_OWN_THREAD, -51, "a service cannot wait for itself")
+  X(WEFT_OWN_THREAD, -51, "a service cannot wait for itself")                                  \
+  X(WEFT_IO, -60, "the system refused to read or to write the file")                           \
+  X(WEFT_MISSING, -61, "there is no such file")                                                \
+  X(WEFT_DAMAGED, -62, "the file is damaged, or no save of weft's")                            \
+  X(WEFT_NEWER, -63, "a later version of weft has written the file")                           \
+  X(WEFT_OLDER, -64, "an earlier version of weft has written the file")                        \
+  X(WEFT_LOCKED, -65, "another process is writing the file")
 
 enum {
 #define WEFT_STATUS_ENUM(name, value, text) name = (value),

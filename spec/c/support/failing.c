@@ -106,6 +106,39 @@ static int failing_thread(pthread_t *thread, const pthread_attr_t *attributes,
   return real.thread_create(thread, attributes, body, arg);
 }
 
+static int failing_open(const char *path, int flags, mode_t mode)
+{
+  return fails(FAILING_OPEN) ? -1 : real.open(path, flags, mode);
+}
+
+/* The call before one that fails writes less than it was given, as a disk that fills up does. */
+static ssize_t failing_write(int fd, const void *data, size_t size)
+{
+  const failing_plan *plan = &plans[FAILING_WRITE];
+  bool last = plan->end > plan->first && plan->calls + 1 == plan->first;
+  return fails(FAILING_WRITE) ? -1 : real.write(fd, data, last ? (size + 1) / 2 : size);
+}
+
+static ssize_t failing_pread(int fd, void *data, size_t size, off_t at)
+{
+  return fails(FAILING_PREAD) ? -1 : real.pread(fd, data, size, at);
+}
+
+static int failing_fsync(int fd)
+{
+  return fails(FAILING_FSYNC) ? -1 : real.fsync(fd);
+}
+
+static int failing_rename(const char *from, const char *to)
+{
+  return fails(FAILING_RENAME) ? -1 : real.rename(from, to);
+}
+
+static int failing_link(const char *from, const char *to)
+{
+  return fails(FAILING_LINK) ? -1 : real.link(from, to);
+}
+
 void failing_install(void)
 {
   memset(plans, 0, sizeof plans);
@@ -123,6 +156,12 @@ void failing_install(void)
       .descriptor_flags = real.descriptor_flags,
       .poll = failing_poll,
       .thread_create = failing_thread,
+      .open = failing_open,
+      .write = failing_write,
+      .pread = failing_pread,
+      .fsync = failing_fsync,
+      .rename = failing_rename,
+      .link = failing_link,
   };
 }
 
