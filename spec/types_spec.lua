@@ -10,6 +10,7 @@ local routines = require "weft.types_routine"
 local owners = require "weft.types_owner"
 local buffers = require "weft.types_buffer"
 local jobs = require "weft.types_jobs"
+local saves = require "weft.types_save"
 local events = require "weft.types_events"
 local timers = require "weft.types_timer"
 local pools = require "weft.types_pool"
@@ -94,6 +95,10 @@ describe("the stubs for editors", function()
     end
   end)
 
+  it("name the functions of weft.save", function()
+    assert.same(functions(require "weft.save"), functions(saves))
+  end)
+
   it("name the methods of scopes", function()
     assert.same(functions(core.scopeMethods), functions(routines.scope))
   end)
@@ -125,8 +130,8 @@ describe("the stubs for editors", function()
 
   it("have an example for each function that scripts call", function()
     for _, file in ipairs { "types", "types_routine", "types_owner", "types_events", "types_buffer",
-      "types_timer", "flow", "types_pool", "types_jobs", "jobs", "ffi", "columns", "routine",
-      "run" } do
+      "types_timer", "flow", "types_pool", "types_jobs", "types_save", "jobs", "ffi", "columns",
+      "routine", "run" } do
       for name, comment in pairs(comments("lua/weft/" .. file .. ".lua")) do
         if not name:find "^core%." or name == "core.world" or name == "core.default" then
           assert.truthy(comment:find "\n%-%-%-     %S", file .. ".lua: " .. name)

@@ -10,6 +10,7 @@
 
 #include "lua/binding.h"
 #include "lua/jobs.h"
+#include "lua/saves.h"
 
 /* Its address is the universe's key in the registry. */
 static const char universe_key;
@@ -68,9 +69,9 @@ realm *binding_realm_here(lua_State *L)
 bool binding_is_ours(const char *source)
 {
   static const char *const files[] = {
-      "weft/waits.lua",   "weft/events.lua",      "weft/loops.lua", "weft/routine.lua",
-      "weft/run.lua",     "weft/buffers.lua",     "weft/jobs.lua",  "weft/pool.lua",
-      "weft/rentals.lua", "weft/pool_buffers.lua"};
+      "weft/waits.lua",   "weft/events.lua",       "weft/loops.lua", "weft/routine.lua",
+      "weft/run.lua",     "weft/buffers.lua",      "weft/jobs.lua",  "weft/pool.lua",
+      "weft/rentals.lua", "weft/pool_buffers.lua", "weft/save.lua"};
   size_t length = strlen(source);
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     size_t tail = strlen(files[i]);
@@ -250,6 +251,7 @@ static int universe_gc(lua_State *L)
   watches_fini(L, U);
   waitables_fini(L, U);
   locks_fini(L, U);
+  saves_fini(U);
   crew_fini(U);
   parcels_fini(L, U);
   return 0;
@@ -342,6 +344,7 @@ int luaopen_weft_core(lua_State *L)
   transfer_open(L);
   transfer_read_open(L);
   jobs_open(L);
+  saves_open(L);
   ffi_open(L);
   if (!U->worker) probe_open(L); /* no routines there, and other threads may look */
   lua_pushlightuserdata(L, (void *)&module_key);

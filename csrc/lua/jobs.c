@@ -63,6 +63,8 @@ static int make_list(lua_State *L, job_object *o)
   int top = lua_gettop(L), count = 1;
   if (w->state == WEFT_JOB_CANCELLED)
     binding_push_cancelled(L);
+  else if (w->state == WEFT_JOB_COMPLETED && w->native)
+    count = w->native->push(L, w->load);
   else if (w->state == WEFT_JOB_COMPLETED && !w->output)
     count = 0; /* a range or a kernel */
   else if (!w->output)
@@ -409,6 +411,29 @@ static int start(lua_State *L, const plan *p)
   weft_counted_drop(w);
   if (status == WEFT_FULL) return refuse(L, "full");
   return binding_failed(L, p->who, status);
+}
+
+/* Any thread may run it, also one outside that waits for it. */
+int jobs_start_native(lua_State *L, const native_work *native, void *load,
+                      weft_job_priority priority, const char *who, const char *name)
+{
+  universe *U = binding_universe(L);
+  crew *c = crew_of(L, U, who);
+  work_take_in(L, U);
+  work *w = push_object(L, U, c, who)->work;
+  w->kind = WORK_NATIVE;
+  w->native = native;
+  w->load = weft_counted_keep(load);
+  set_names(U, w, name);
+  link_work(U, w);
+  weft_counted_keep(w);
+  weft_job_options options = {.priority = priority, .ended = work_ended, .arg = w};
+  weft_status status = weft_job_submit(c->pool, native->run, &w, sizeof w, &options, &w->job);
+  if (status == WEFT_OK) return 1;
+  work_unlink(U, w);
+  weft_counted_drop(w);
+  if (status == WEFT_FULL) return refuse(L, "full");
+  return binding_failed(L, who, status);
 }
 
 static void check_function(lua_State *L, int index, const char *who)

@@ -55,7 +55,13 @@ struct crew {
 /* In the registry of a thread's state before the module is opened there: its worker. */
 #define JOBS_WORKER_KEY "weft.worker"
 
-enum work_kind { WORK_FUNCTION, WORK_RANGE, WORK_KERNEL };
+enum work_kind { WORK_FUNCTION, WORK_RANGE, WORK_KERNEL, WORK_NATIVE };
+
+/* A job in C that is none of a script's making, such as a save. */
+typedef struct native_work {
+  weft_job_fn run;                             /* gets the address of the work's */
+  int (*push)(lua_State *L, const void *load); /* -> results; how many */
+} native_work;
 
 /* A counted object: held by the pool, then the inbox; and by the object that a script has. */
 struct work {
@@ -76,6 +82,8 @@ struct work {
   kernel *kernel;
   weft_value *values; /* arguments of a kernel */
   size_t value_count;
+  const native_work *native;
+  void *load;       /* of that: counted */
   waitable *object; /* what the script holds, or NULL; for its own thread */
   _Atomic(bool) ended, claimed;
   weft_job_state state; /* how it has ended, once it is in the inbox */
@@ -141,6 +149,9 @@ void ffi_open(lua_State *L);
 /* --- jobs.c --- */
 void jobs_open(lua_State *L);
 void jobs_stage(realm *R); /* in stage 2 of a tick */
+/* -> job; or nil and a reason. Keeps the load, a counted object. */
+int jobs_start_native(lua_State *L, const native_work *native, void *load,
+                      weft_job_priority priority, const char *who, const char *name);
 /* Before this thread sleeps or this job is suspended: raises where it must not be. */
 void jobs_prepare_wait(lua_State *L, const char *who);
 /* The counted object behind a job, barrier or kernel, or NULL; and an object for one. -> object */

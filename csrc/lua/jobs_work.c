@@ -21,6 +21,7 @@ static void work_end(void *object)
   weft_counted_drop(w->paths);
   weft_counted_drop(w->values);
   weft_counted_drop(w->kernel);
+  weft_counted_drop(w->load);
   weft_counted_drop(w->inbox);
   weft_counted_drop(w->crew);
 }

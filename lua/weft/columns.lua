@@ -289,6 +289,30 @@ function columns.columns(types)
   }, meta)
 end
 
+-- What a save holds of columns, and columns of what one held (save.lua).
+columns.meta = meta
+
+columns.parts = function(self)
+  return self._names, self._columns, self._count, self._slots, self._generations, self._used,
+    self._free, self._freeCount
+end
+
+columns.assemble = function(names, made, kinds, count, slots, generations, free)
+  local rows, capacity = {}, math.max(count, FIRST_ROWS)
+  for slot = 1, #generations do rows[slot] = 0 end
+  for row = 1, count do rows[slots[row]] = row end
+  for _, name in ipairs(count < capacity and names or {}) do
+    local larger = buffer(kinds[name], capacity)
+    refill(made[name], larger)
+    made[name] = larger
+  end
+  return setmetatable({
+    _names = names, _columns = made, _types = kinds, _count = count, _capacity = capacity,
+    _slots = slots, _rows = rows, _generations = generations, _free = free, _freeCount = #free,
+    _used = #generations,
+  }, meta)
+end
+
 columns.methods = methods
 
 return columns

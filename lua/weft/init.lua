@@ -8,6 +8,7 @@ local timer = require "weft.timer"
 local flow = require "weft.flow"
 local columns = require "weft.columns"
 local pool = require "weft.pool"
+local save = require "weft.save"
 
 core.worldMethods.run = run.run
 
@@ -27,6 +28,7 @@ core.worldMethods.run = run.run
 ---@field flow weft.FlowModule the same as `require "weft.flow"`
 ---@field columns fun(types: table<string, weft.ElementType>): weft.Columns see columns.lua
 ---@field pool weft.PoolModule the same as `require "weft.pool"`
+---@field save weft.SaveModule the same as `require "weft.save"`
 local weft = {
   version = core.version,
   world = core.world,
@@ -41,6 +43,7 @@ local weft = {
   flow = flow,
   columns = columns.columns,
   pool = pool,
+  save = save,
 }
 
 -- For weft.jobs, which may have been loaded before.
