@@ -61,7 +61,8 @@ local save = {}
 ---
 --- Raises for what cannot be saved, with its path; while a job has one of the buffers for writing;
 --- for want of memory for the copy; inside a job. Nothing has happened then. Awaiting raises when
---- the file could not be written: the old one is as it was. A symbolic link at the path is replaced.
+--- the file could not be written: the old one is as it was. A symbolic link at the path is
+--- replaced.
 ---
 ---     local result = routine.await(save.write("slot1", { world = state, bodies = bodies }))
 ---     print(result.bytes, "bytes, held up for", result.pauseMs, "ms")
