@@ -6,6 +6,7 @@
 local support = require "support"
 local routine = require "weft.routine"
 local core = require "weft.core"
+local socket = require "socket"
 local local_socket = require "socket.unix"
 local hasPosix, unistd = pcall(require, "posix.unistd")
 
@@ -405,5 +406,24 @@ describe("world:run", function()
     world:run{ hz = 1 / 3600 }
     assert.is_true(got[1])
     assert.equal(2, world.tickCount)
+  end)
+
+  -- Were it taken for one that is over the descriptor would not be asked for, at a later time.
+  it("sleeps however far away the next tick is", function()
+    local world = support.world()
+    local server = assert(socket.bind("127.0.0.1", 0))
+    local _, port = server:getsockname()
+    local caller = assert(io.popen(
+      "bash -c 'sleep 0.1; exec 3<>/dev/tcp/127.0.0.1/" .. port .. "'"))
+    finally(function()
+      caller:close()
+      server:close()
+    end)
+    waiter(world, server:getfd(), "r")
+    world:tick(0)
+    for _, seconds in ipairs { 9e9, 1e300 } do
+      assert.is_true(core.sleepUntil(seconds, world))
+    end
+    world:tick(0)
   end)
 end)

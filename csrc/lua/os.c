@@ -23,13 +23,14 @@ static int os_clock(lua_State *L)
   return 1;
 }
 
-/* seconds, world -> whether it was a descriptor of the world's that ended it; without a world it is
-   the clock alone */
+/* seconds, however far, world -> whether it was a descriptor of the world's that ended it; without a
+   world it is the clock alone */
 static int os_sleep_until(lua_State *L)
 {
   double seconds = luaL_checknumber(L, 1);
   const realm *R = lua_isnoneornil(L, 2) ? NULL : world_check_open(L, 2, "world:run");
-  int64_t until = seconds >= 0 && seconds < 9e9 ? (int64_t)llrint(seconds * 1e9) : 0;
+  double ns = seconds * 1e9;
+  int64_t until = !(ns > 0) ? 0 : ns < 9e18 ? (int64_t)llrint(ns) : INT64_MAX;
   if (!R) weft_sleep_until(until);
   lua_pushboolean(L, R && weft_world_sleep_until(R->world, until));
   return 1;
