@@ -342,7 +342,8 @@ static uint32_t find_tag(lua_State *L, const realm *R, int name)
   return tag;
 }
 
-/* A tag that no timer has any more gets the name; who had it before has none. */
+/* A tag that no timer has any more gets the name; who had it before has none. What may fail for want of
+   memory comes first, and leaves both tables agreeing: a place for the name, then the name's number. */
 static uint32_t new_tag(lua_State *L, const realm *R, int name)
 {
   uint32_t tag = 0;
@@ -350,18 +351,22 @@ static uint32_t new_tag(lua_State *L, const realm *R, int name)
   if (status) binding_failed(L, "timer.tag", status);
   lua_pushvalue(R->store, STORE_TAGS);
   lua_xmove(R->store, L, 1);
-  lua_rawgeti(L, -1, (int)tag);
-  if (!lua_isnil(L, -1)) {
+  lua_rawgeti(L, -1, (int)tag); /* tags, the name before */
+  if (lua_isnil(L, -1)) {
+    lua_pushboolean(L, 0);
+    lua_rawseti(L, -3, (int)tag);
+  }
+  lua_pushvalue(L, name);
+  lua_pushinteger(L, (lua_Integer)tag);
+  lua_rawset(L, -4);
+  lua_pushvalue(L, name);
+  lua_rawseti(L, -3, (int)tag);
+  if (lua_toboolean(L, -1)) {
     lua_pushnil(L);
     lua_rawset(L, -3);
   } else {
     lua_pop(L, 1);
   }
-  lua_pushvalue(L, name);
-  lua_rawseti(L, -2, (int)tag);
-  lua_pushvalue(L, name);
-  lua_pushinteger(L, (lua_Integer)tag);
-  lua_rawset(L, -3);
   lua_pop(L, 1);
   return tag;
 }

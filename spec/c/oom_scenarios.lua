@@ -441,6 +441,29 @@ scenario("timers", function(weft, _, world)
   end
 end)
 
+-- Tags that were used before get new names; each name must lead to its one timer.
+scenario("tags of timers", function(weft, _, world)
+  local timer, owner, handles, names = weft.timer, world:owner(), {}, {}
+  local found, cancelled = 0
+  local function cancelEach() -- by name, in this world
+    for _, name in ipairs(names) do found = found + timer.cancelAll(name) end
+    cancelled = true
+  end
+  for i = 1, 9 do
+    handles[i], names[i] = owner:after(9, function() end), "name " .. i
+  end
+  for i = 1, 4 do timer.tag(handles[i], "before " .. i) end
+  for i = 1, 4 do timer.tag(handles[i], nil) end
+  return function()
+    for i, handle in ipairs(handles) do
+      if not pcall(timer.tag, handle, names[i]) then timer.tag(handle, names[i]) end
+    end
+    if not world:post(cancelEach) then return "told" end
+    world:tick(0)
+    return cancelled and found == #names and "complete"
+  end
+end)
+
 scenario("fixed steps and tweens", function(_, routine, world)
   world:configure { fixedStep = 1 }
   local steps, done = 0, 0
