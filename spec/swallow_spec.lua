@@ -190,6 +190,43 @@ describe("a swallower whose wait is under C frames #wait", function()
     assert.equal(1, #support.reports())
   end)
 
+  -- The eight are the routine's: none are given anew where a wait can be closed again.
+  for depth = 1, 3 do
+    it("is ended at its first wait outside of " .. depth, function()
+      local world = support.world()
+      local rounds, outside, enough, log = 0, 0, false, {}
+      local function swallow(level)
+        table.sort({ 1, 2 }, function(a, b)
+          if level < depth then swallow(level + 1) end
+          repeat
+            pcall(routine.wait, 1)
+            rounds = rounds + 1
+          until enough
+          return a < b
+        end)
+      end
+      local handle = world:start(function()
+        routine.defer(function() log[#log + 1] = pcall(routine.wait, 1) end)
+        swallow(1)
+        while true do
+          pcall(routine.wait, 1)
+          outside = outside + 1
+        end
+      end)
+      world:tick(0)
+      handle:cancel()
+      support.ticks(11)
+      assert.equal(11, rounds)
+      enough = true
+      support.ticks(depth)
+      assert.equal(11 + depth, rounds)
+      assert.equal("cancelled", handle:status())
+      assert.equal(0, outside)
+      assert.same({ false }, log)
+      assert.equal(2, #support.reports()) -- that it was stuck, and where it was ended
+    end)
+  end
+
   it("does not keep the world from closing", function()
     local world = support.world()
     world:start(function()

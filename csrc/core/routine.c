@@ -351,6 +351,8 @@ weft_status weft_arm_next_tick(weft_world *world, weft_routine *self)
 weft_status weft_arm_next_tick_forced(weft_world *world, weft_routine *self)
 {
   if (!weft__is_running(world, self) || !weft__sched_is_asked(&self->task)) return WEFT_OUTSIDE;
+  /* Used up for good: where it can be ended, its next wait says so at once. */
+  self->task.raises = WEFT_MAX_SWALLOWED;
   weft__sched_arm_cancelled(&world->sched, &self->task);
   return WEFT_OK;
 }

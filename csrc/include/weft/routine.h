@@ -171,9 +171,9 @@ weft_status weft_join_any(weft_watch *watches, uint32_t count, uint32_t needed,
 ** Arms a wait without leaving: the compact half of the calls above, for the running routine.
 ** WEFT_OK: armed; now return WEFT_PARKED or call `weft_park`. WEFT_CANCELLED: not armed, unwind.
 ** WEFT_FORCED: not armed; it swallowed WEFT_MAX_SWALLOWED cancels: end it if you can (its cleanups
-** count anew), or call `weft_arm_next_tick_forced` to be told again next tick. The rest as for the pinned calls;
-** `weft_arm_join` answers WEFT_OK with `*done` true, and arms nothing, if it has ended already;
-** so does `weft_arm_any` if enough have.
+** count anew), or call `weft_arm_next_tick_forced` to be told again next tick, and by each further wait.
+** The rest as for the pinned calls; `weft_arm_join` answers WEFT_OK with `*done` true, and arms
+** nothing, if it has ended already; so does `weft_arm_any` if enough have.
 */
 weft_status weft_arm_wait(weft_world *world, weft_routine *self, int64_t ns);
 weft_status weft_arm_wait_unscaled(weft_world *world, weft_routine *self, int64_t ns);

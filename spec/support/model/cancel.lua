@@ -89,6 +89,7 @@ return function(model)
     if task.pins == 0 or bare then
       world:endByForce(task, bare and model.errors.forcedYield or model.errors.forced)
     end
+    task.raises = MAX_SWALLOWED
     if not task.reportedStuck then
       task.reportedStuck = true
       world:report(task, model.errors.stuck)
