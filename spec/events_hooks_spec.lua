@@ -84,6 +84,58 @@ describe("a hook that waits #wait", function()
   end
 end)
 
+describe("a hook that would wait at the calls of a fire", function()
+  it("leaves each fire its own listeners, values and end #wait", function()
+    local output = run [[
+      local log = {}
+      local function fires(name, values)
+        local mine = weft.signal()
+        for i = 1, 3 do
+          mine:connect(function(value)
+            log[#log + 1] = name .. i .. value
+            if i == 2 then error("listener " .. name, 0) end
+          end)
+        end
+        for skip = 1, 12 do
+          local calls, waited = 0, false
+          debug.sethook(function()
+            calls = calls + 1
+            if calls < skip or waited or not routine.self() then return end
+            waited = true
+            routine.nextTick()
+          end, "c")
+          for _, value in ipairs(values) do mine:fire(value) end
+          debug.sethook()
+          routine.nextTick()
+        end
+      end
+      world.onError = function(_, err) log[#log + 1] = err end
+      for _, name in ipairs { "a", "b", "c" } do
+        world:start(fires, name, { name .. "x", name .. "y" })
+      end
+      drain(400)
+      for _, name in ipairs { "a", "b", "c" } do
+        local seen = {}
+        for _, entry in ipairs(log) do
+          if entry:find(name .. "$") or entry:find("^" .. name) then seen[#seen + 1] = entry end
+        end
+        local expected = {}
+        for _ = 1, 12 do
+          for _, value in ipairs { name .. "x", name .. "y" } do
+            for _, entry in ipairs { name .. "1" .. value, name .. "2" .. value,
+                "listener " .. name, name .. "3" .. value } do
+              expected[#expected + 1] = entry
+            end
+          end
+        end
+        print(name, table.concat(seen, " ") == table.concat(expected, " "))
+      end
+      print(world:stats().active, world:stats().completed)
+    ]]
+    assert.equal("a\ttrue\nb\ttrue\nc\ttrue\n0\t3\n", output)
+  end)
+end)
+
 describe("a hook that raises", function()
   it("at any instruction of a wait leaves nobody in a line, and nothing held #wait", function()
     local output = run [[

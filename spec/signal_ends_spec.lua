@@ -53,6 +53,28 @@ describe("a world that is closed", function()
     assert.same({ n = 1, "x" }, answer(got))
   end)
 
+  it("for want of a holder, not before its listener that runs has ended", function()
+    local log = {}
+    local function connected(fails)
+      local sig, world = weft.signal(), weft.world{ capacity = 2 }
+      world.onError = function(_, err) log[#log + 1] = err end
+      world:post(function()
+        sig:connect(function()
+          for _ = 1, 3 do collectgarbage() end
+          log[#log + 1] = type(routine.start(function() end))
+          if fails then error("after it", 0) end
+        end)
+      end)
+      world:tick(0)
+      return sig
+    end
+    connected(false):fire()
+    connected(true):fire()
+    assert.same({ "userdata", "userdata", "after it" }, log)
+    support.collect()
+    support.collect()
+  end)
+
   it("in a fire of a listener outside of all, ends nothing else", function()
     local world, sig, log = weft.world(), weft.signal(), {}
     world:start(function() sig:wait() end)

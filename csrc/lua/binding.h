@@ -366,9 +366,13 @@ void watches_open(lua_State *L);
 void watches_fini(lua_State *L, universe *U);
 
 /* --- parcels.c --- */
+/* Fires inside one another. Each takes some levels of C calls, and stack. */
+#define MAX_FIRES 32
+
 /* What stands where on the stack of the store of parcels: the cells; signal.c: the traceback of an error
-   outside of all worlds. */
-enum { PARCELS_VALUES = 1, PARCELS_TRACE };
+   outside of all worlds, and by the depth of the fire, from 1, the world of the listener that is
+   called. */
+enum { PARCELS_VALUES = 1, PARCELS_TRACE, PARCELS_WORLDS = PARCELS_TRACE };
 void parcels_open(lua_State *L);
 void parcels_fini(lua_State *L, universe *U);
 void parcels_reserve(lua_State *L, universe *U, uint32_t count);       /* may throw */

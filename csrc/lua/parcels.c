@@ -28,9 +28,9 @@ void parcels_open(lua_State *L)
   universe *U = lua_touserdata(L, -1);
   lua_pushlightuserdata(L, (void *)&store_key);
   lua_State *store = lua_newthread(L);
-  luaL_checkstack(store, LUA_MINSTACK, NULL);
+  luaL_checkstack(store, PARCELS_WORLDS + MAX_FIRES + LUA_MINSTACK, NULL);
   lua_newtable(store);
-  lua_pushnil(store);
+  lua_settop(store, PARCELS_WORLDS + MAX_FIRES);
   lua_rawset(L, LUA_REGISTRYINDEX);
   lua_pop(L, 1);
   U->parcels.store = store;

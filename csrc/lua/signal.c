@@ -10,9 +10,6 @@
 
 #include <stdio.h>
 
-/* Fires inside one another. Each takes some levels of C calls, and stack. */
-#define MAX_FIRES 32
-
 #define MAX_LISTENERS (UINT32_C(1) << 24)
 
 /* Addresses: the key of the subscriptions' metatable. */
@@ -42,7 +39,7 @@ typedef struct fire {
   uint32_t at, end;
   realm *realm; /* of the listener that is called; NULL outside of all */
   realm *current;
-  int callbacks;
+  int callbacks; /* of the fire; more while a listener of a world runs */
 } fire;
 
 /* A parcel that one alone is to have. */
@@ -138,6 +135,22 @@ static bool find_realm(lua_State *L, const listener *it, realm *current, realm *
   return !it->owner || (R && weft_owner_alive(R->world, it->owner));
 }
 
+/* A world that does not tick, and that nobody else may hold, is kept while its listener runs and its
+   error is told of. */
+static void keep_world(lua_State *L, const universe *U, const fire *f)
+{
+  if (f->realm == f->current) return;
+  world_push(L, f->realm);
+  lua_xmove(L, U->parcels.store, 1);
+  lua_replace(U->parcels.store, PARCELS_WORLDS + (int)f->depth);
+}
+
+static void let_worlds_go(const universe *U, const fire *f)
+{
+  lua_pushnil(U->parcels.store);
+  lua_replace(U->parcels.store, PARCELS_WORLDS + (int)f->depth);
+}
+
 /* -> its function; or false and nothing. In its world it runs as a callback, outside any routine. */
 static bool begin_listener(lua_State *L, universe *U, fire *f, uint32_t i)
 {
@@ -147,6 +160,7 @@ static bool begin_listener(lua_State *L, universe *U, fire *f, uint32_t i)
   if (there) lua_rawgeti(L, 1, (int)i + 1);
   if (!there || s->listeners[i].once) turn_off(L, s, i, 1);
   if (there && f->realm) {
+    keep_world(L, U, f);
     U->current = f->realm;
     U->callbacks++;
   }
@@ -283,15 +297,17 @@ static void tell_waiters(lua_State *L, signal *s)
   parcels_drop(U, parcel);
 }
 
+/* In a world all of it is a callback, what stands between two listeners too: a debug hook that waited
+   there could let another fire begin, and end this one before that. */
 static void call_listeners(lua_State *L, universe *U, signal *s)
 {
-  int top = lua_gettop(L);
+  int top = lua_gettop(L), callbacks = U->callbacks;
   fire f = {.signal = s,
             .outer = U->fire,
             .depth = U->fire ? U->fire->depth + 1 : 1,
             .end = s->count,
             .current = U->current,
-            .callbacks = U->callbacks};
+            .callbacks = U->current ? callbacks + 1 : callbacks};
   if (f.depth > MAX_FIRES)
     binding_misuse(L,
                    "signal:fire: depth: %d fires inside one another are the limit; does a "
@@ -299,6 +315,7 @@ static void call_listeners(lua_State *L, universe *U, signal *s)
                    MAX_FIRES);
   luaL_checkstack(L, top + LUA_MINSTACK, "values");
   U->fire = &f;
+  U->callbacks = f.callbacks;
   s->firing++;
   while (f.at < f.end) {
     uint32_t before = f.at;
@@ -310,7 +327,9 @@ static void call_listeners(lua_State *L, universe *U, signal *s)
     end_listener(U, &f);
     lua_settop(L, top);
   }
+  let_worlds_go(U, &f);
   U->fire = f.outer;
+  U->callbacks = callbacks;
   s->firing--;
 }
 
