@@ -349,8 +349,8 @@ static void body_ended(lua_State *L, scope *s, bool ok, int index)
   while (link_of(R, self)->own != s) abandon(R, self, link_of(R, self)->own);
   stop_interrupting(R, self, s);
   if (ok) return;
+  stop(R, s); /* before anything that may fail */
   note_error(L, R, s, index);
-  stop(R, s);
 }
 
 weft_status scope_arm(weft_routine *self, scope *s, bool *done)
