@@ -310,6 +310,28 @@ describe("a failed job that nobody awaits", function()
     assert.equal(0, #support.reports())
   end)
 
+  it("is not reported when it ends because another one was cancelled", function()
+    local world = support.world{}
+    world:start(function()
+      jobs.run(function()
+        local gate = jobs.barrier(1)
+        local blocker = jobs.run(function(g) g:await() end, gate)
+        local job
+        for _ = 1, 50 do -- until one has not begun when it is cancelled
+          job = jobs.run(function() end)
+          if job:cancel() then break end
+        end
+        gate:release()
+        blocker:await()
+        job:await()
+        error(require "weft.routine".Cancelled)
+      end)
+    end)
+    run(world)
+    settle(world)
+    assert.equal(0, #support.reports())
+  end)
+
   it("may still be asked after it was reported", function()
     local world = support.world{}
     local job

@@ -40,20 +40,38 @@ describe("a process that ends", function()
 
   it("may end while jobs are suspended, and wait for what never comes", function()
     assert.equal("end", child [[
-      local barrier = jobs.barrier(1)
+      local barrier, list = jobs.barrier(1), {}
       for i = 1, 5 do
-        jobs.run(function(b)
+        list[i] = jobs.run(function(b)
           local ok, err = pcall(b.await, b)
           return ok, err
         end, barrier)
       end
+      list[6] = jobs.run(function(b) b:await() end, barrier)
+      list[7] = jobs.run(function(j) j:await() end, list[1])
+      list[8] = jobs.run(function() while true do jobs.yield() end end)
+      list[9] = jobs.parallelFor(2, function(_, _, b) b:await() end, { args = { barrier } })
       local world = weft.world{}
-      world:start(function()
-        require "weft.routine".await(jobs.run(function(b) b:await() end, barrier))
-      end)
+      world:start(function() require "weft.routine".await(list[6]) end)
+      for i = 1, 7 do
+        while list[i]:status() ~= "suspended" do end
+      end
+      while list[8]:status() == "queued" or list[9]:status() == "queued" do end
       for _ = 1, 100 do world:tick(0) end
       io.write "end"
     ]])
+  end)
+
+  it("tells of the errors of jobs that go on with one of their own", function()
+    local text = child [[
+      local barrier = jobs.barrier(1)
+      local job = jobs.schedule({ name = "own", fn = function(b)
+        pcall(b.await, b)
+        error "of its own"
+      end }, barrier)
+      while job:status() ~= "suspended" do end
+    ]]
+    assert.equal("weft: job 1 'own' failed, and nobody awaited it\n", text)
   end)
 
   it("says which failures nobody has heard of", function()

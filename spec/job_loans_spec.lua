@@ -303,6 +303,32 @@ describe("what a job has lent to others", function()
   end
 end)
 
+describe("a job that has borrowed from another", function()
+  it("cannot await it, which does not end before", function()
+    local status, text = support.child [[
+      local jobs, weft = require "weft.jobs", require "weft"
+      jobs.configure{ workers = 1, background = 0 }
+      local gate = jobs.barrier(1)
+      local lender = jobs.schedule({ name = "lender", fn = function(b, g)
+        return jobs.run(function(c, h)
+          return jobs.run(function(_, k)
+            k:await()
+            local lender = package.loaded.lender
+            local ok, err = pcall(lender.await, lender)
+            return tostring(ok) .. " " .. err
+          end, c, h):await()
+        end, b, g):await()
+      end }, weft.buffer("i32", 4), gate)
+      assert(jobs.run(function(job) package.loaded.lender = job end, lender):wait())
+      gate:release()
+      lender:wait()
+      io.write(lender:result())
+    ]]
+    assert.same({ 0, "false job:await: job 1 'lender' has lent buffers to this job, "
+      .. "and ends after it: neither would end" }, { status, text })
+  end)
+end)
+
 describe("jobs.parallelFor", function()
   it("does each index once", function()
     for _, count in ipairs { 0, 1, 2, 7, 1000, 12345 } do

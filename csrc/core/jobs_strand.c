@@ -190,7 +190,11 @@ weft_status weft_job_yield(void)
 {
   weft__seat *seat = weft__seat_running();
   if (!weft__seat_can_suspend(seat) || !seat->frame->slot) return WEFT_OUTSIDE;
-  return weft__strand_leave(seat, LEAVE_FOR_TURN, NULL, 0);
+  weft_pool *pool = seat->pool;
+  weft_status status = weft__strand_leave(seat, LEAVE_FOR_TURN, NULL, 0);
+  /* Relaxed: who yields again and again sees it soon. */
+  bool open = atomic_load_explicit(&pool->state, memory_order_relaxed) == POOL_OPEN;
+  return status || open ? status : WEFT_STOPPED;
 }
 
 /* Lets everything that is queued have a turn first: from outside, where what came last is last. */

@@ -632,22 +632,6 @@ static int64_t check_timeout(lua_State *L, int index, const char *who)
   return lua_isnoneornil(L, index) ? -1 : binding_check_seconds(L, index, who, "timeout");
 }
 
-static int try_in_finalizer(lua_State *L)
-{
-  compat_refuse_finalizer(L);
-  return 0;
-}
-
-void jobs_prepare_wait(lua_State *L, const char *who)
-{
-  if (compat_perhaps_in_finalizer(L)) {
-    lua_pushcfunction(L, try_in_finalizer);
-    if (lua_pcall(L, 0, 0, 0) != LUA_OK)
-      binding_misuse(L, "%s: not allowed in a finalizer (__gc)", who);
-  }
-  compat_abort_recording(L);
-}
-
 /* Who waited for a job may know of its end a moment before it has come back. */
 static void wait_ended(lua_State *L, universe *U, const job_object *o)
 {
@@ -660,14 +644,10 @@ static void wait_ended(lua_State *L, universe *U, const job_object *o)
 /* True, or false when the time was over. */
 static bool wait_for(lua_State *L, job_object *o, int64_t timeout, const char *who)
 {
-  const work *w = o->work;
-  jobs_prepare_wait(L, who);
+  work *w = o->work, *mine = jobs_leave(L, timeout == 0 ? NULL : w, who);
   weft_status status = weft_job_wait(w->crew->pool, w->job, timeout);
+  jobs_return(L, mine, status == WEFT_EXPIRED ? WEFT_OK : status, who);
   if (status == WEFT_TIMEOUT) return false;
-  if (status != WEFT_OK && status != WEFT_EXPIRED) {
-    compat_before_throw(L);
-    binding_failed(L, who, status);
-  }
   wait_ended(L, binding_universe(L), o);
   return true;
 }
@@ -746,10 +726,9 @@ static int api_yield(lua_State *L)
   static const char who[] = "jobs.yield";
   universe *U = binding_universe(L);
   if (!U->worker) return binding_misuse(L, "%s: not inside a job", who);
-  jobs_prepare_wait(L, who);
+  work *mine = jobs_leave(L, NULL, who);
   weft_status status = weft_job_yield();
-  compat_before_throw(L);
-  if (status != WEFT_OK && status != WEFT_OUTSIDE) return binding_failed(L, who, status);
+  jobs_return(L, mine, status == WEFT_OUTSIDE ? WEFT_OK : status, who);
   return 0;
 }
 

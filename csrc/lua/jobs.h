@@ -35,6 +35,7 @@ struct worker {
   universe *universe;
   paths *paths;         /* that are set there */
   struct range *ranges; /* whose functions are kept for parts to come */
+  work *running;        /* of those under way here the one that does not wait */
   lua_State *donor;
   /* What the protected call that begins is to do. */
   int (*fn)(lua_State *L, void *context);
@@ -90,6 +91,7 @@ struct work {
   _Atomic(bool) failed; /* set by the part of a range that fails first */
   bool taken;           /* its own state knows that it has ended */
   bool asked;           /* somebody has been told, or waits */
+  bool quiet;           /* Cancelled is its error, which is not reported */
   bool reported;
   uint8_t age;       /* ticks since it was taken in */
   realm *world;      /* who hears of an error that nobody awaits; may be gone */
@@ -146,14 +148,19 @@ void kernel_open(lua_State *L);
 /* --- ffi.c --- */
 void ffi_open(lua_State *L);
 
+/* --- jobs_leave.c --- */
+/* Before this thread sleeps or this job is suspended, perhaps until a job has ended, else NULL: raises
+   where it must not be. The running job, NULL outside of jobs. */
+work *jobs_leave(lua_State *L, const work *for_end_of, const char *who);
+/* And after that: raises for what is no outcome of a wait; Cancelled in a job at the end of the pool. */
+void jobs_return(lua_State *L, work *mine, weft_status status, const char *who);
+
 /* --- jobs.c --- */
 void jobs_open(lua_State *L);
 void jobs_stage(realm *R); /* in stage 2 of a tick */
 /* -> job; or nil and a reason. Keeps the load, a counted object. */
 int jobs_start_native(lua_State *L, const native_work *native, void *load,
                       weft_job_priority priority, const char *who, const char *name);
-/* Before this thread sleeps or this job is suspended: raises where it must not be. */
-void jobs_prepare_wait(lua_State *L, const char *who);
 /* The counted object behind a job, barrier or kernel, or NULL; and an object for one. -> object */
 void *jobs_find_counted(lua_State *L, int index, enum reference_kind *kind);
 void jobs_push_counted(lua_State *L, enum reference_kind kind, void *object);

@@ -119,17 +119,15 @@ static int api_count(lua_State *L)
 static int wait_for(lua_State *L, int64_t timeout, const char *who)
 {
   gate *g = check_gate(L, 1, who);
-  universe *U = binding_universe(L);
-  jobs_prepare_wait(L, who);
+  work *mine = jobs_leave(L, NULL, who);
   weft_status status = weft_barrier_wait(g->barrier, timeout);
-  compat_before_throw(L);
-  work_take_in(L, U);
+  work_take_in(L, binding_universe(L));
+  jobs_return(L, mine, status, who);
   if (status == WEFT_TIMEOUT) {
     lua_pushnil(L);
     lua_pushliteral(L, "timeout");
     return 2;
   }
-  if (status) return binding_failed(L, who, status);
   lua_pushboolean(L, 1);
   return 1;
 }

@@ -171,6 +171,9 @@ static int add_trace(lua_State *L, void *context)
 static int write_error(lua_State *L, void *context)
 {
   run *r = context;
+  binding_push_cancelled(L);
+  r->work->quiet = lua_rawequal(L, 1, -1);
+  lua_settop(L, 1);
   r->work->output = transfer_write(L, 1, 1, TRANSFER_RESULTS, false);
   return 0;
 }
@@ -221,14 +224,26 @@ static void fail(run *r)
 
 /* --- Running ------------------------------------------------------------------------------- */
 
-/* Function and arguments on the coroutine. A bare yield lets others have a turn. */
+/* Lets others have a turn. */
+static weft_status yield(run *r)
+{
+  weft_status status = weft_job_yield();
+  r->me->running = r->work;
+  return status;
+}
+
+/* Function and arguments on the coroutine. A bare yield lets others have a turn; at the end of the pool
+   it ends the job, as other waits do. */
 static int resume(run *r, int nargs)
 {
   int count = 0;
   int status = compat_resume(r->co, r->me->donor, nargs, &count);
   while (status == LUA_YIELD) {
     lua_pop(r->co, compat_yielded(r->co, count));
-    weft_job_yield();
+    if (yield(r) == WEFT_STOPPED) {
+      binding_push_cancelled(r->co);
+      return LUA_ERRRUN;
+    }
     status = compat_resume(r->co, r->me->donor, 0, &count);
   }
   return status;
@@ -267,9 +282,12 @@ static void wait_for_borrowers(run *r)
   work_take_in(r->me->L, U);
   while ((w = find_borrower(r))) {
     weft_status status = weft_job_wait(w->crew->pool, w->job, -1);
+    r->me->running = r->work;
     work_take_in(r->me->L, U);
+    if (status == WEFT_OK) continue;
     /* At the end of the pool nobody waits, but lets the others have their turns. */
-    if (status != WEFT_OK && weft_job_yield() != WEFT_OK) weft_sleep_until(weft_clock());
+    status = yield(r);
+    if (status != WEFT_OK && status != WEFT_STOPPED) weft_sleep_until(weft_clock());
   }
 }
 
@@ -301,6 +319,7 @@ static bool begin(run *r)
 static void end(run *r, bool reusable)
 {
   lua_State *L = r->me->L;
+  r->me->running = NULL;
   if (!r->aide) return;
   lua_settop(r->aide, 0);
   if (reusable) lua_settop(r->co, 0);
@@ -317,6 +336,7 @@ weft_status run_function(void *data)
   worker *me = crew_worker(w);
   if (!me) return WEFT_FAILED;
   run r = {.me = me, .work = w, .views = LUA_NOREF};
+  me->running = w;
   bool begun = begin(&r);
   bool ended = begun && call(&r);
   wait_for_borrowers(&r);
@@ -429,6 +449,7 @@ weft_status run_part(size_t first, size_t last, void *arg)
   worker *me = crew_worker(w);
   if (!me) return WEFT_FAILED;
   run r = {.me = me, .work = w, .views = LUA_NOREF, .first = first, .last = last};
+  me->running = w;
   bool begun = begin_part(&r);
   range *it = find_range(me, w);
   if (it) it->running++;

@@ -71,7 +71,8 @@ static void take_in(universe *U, work *w)
     w->asked = true;
     weft_event_fire(&w->object->line.event, 0);
   }
-  if (w->state == WEFT_JOB_FAILED && !w->asked) return; /* stays in the list, to be reported */
+  /* What is to be reported stays in the list. */
+  if (w->state == WEFT_JOB_FAILED && !w->asked && !w->quiet) return;
   work_unlink(U, w);
   weft_counted_drop(w);
 }

@@ -66,7 +66,8 @@ function Job:status() end
 
 --- Waits on this thread, which does nothing else meanwhile, but for kernels: what has not begun of
 --- a kernel that is waited for is run here. In a routine use `routine.await`, in a job
---- `job:await()`. Raises in a finalizer, and for a time limit over 0 inside a job.
+--- `job:await()`. Raises in a finalizer, for a time limit over 0 inside a job, and there for a job
+--- that has lent this one buffers: it ends later.
 ---
 ---     job:wait(0.5)
 ---@param timeout? number seconds of real time; 0 only looks
@@ -88,7 +89,9 @@ function Job:result() end
 function Job:cancel() end
 
 --- Inside a job: waits until the other one has ended, and gives its results as `result` does. The
---- job is suspended, and its thread goes on with others. Raises outside of jobs.
+--- job is suspended, and its thread goes on with others. Raises outside of jobs, and for a job that
+--- has lent this one buffers. When the Lua state that the jobs belong to ends, this and all other
+--- waits inside jobs raise `routine.Cancelled`.
 ---
 ---     local left = jobs.run(sort, values, 1, middle)
 ---     sort(values, middle + 1, #values)

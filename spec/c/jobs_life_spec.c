@@ -177,6 +177,27 @@ static void jobs_that_wait_for_what_never_comes_are_told(void **state)
   }
 }
 
+static weft_status yield_again_and_again(void *data)
+{
+  weft_status status;
+  atomic_fetch_add(*(atomic_int **)data, 1);
+  do status = weft_job_yield();
+  while (status == WEFT_OK);
+  return status == WEFT_STOPPED ? WEFT_OK : WEFT_INVALID;
+}
+
+static void jobs_that_yield_again_and_again_are_told(void **state)
+{
+  atomic_int entered = 0, *counter = &entered;
+  assert_int_equal(make_pool(state), 0);
+  weft_job_options options = {.flags = WEFT_JOB_WORKERS};
+  for (int i = 0; i < 5; i++)
+    submit_with(yield_again_and_again, &counter, sizeof counter, &options);
+  while (entered < 5) weft_sleep_until(weft_clock() + 100000);
+  assert_int_equal(weft_pool_delete(pool, -1), WEFT_OK);
+  failing_remove();
+}
+
 static weft_status delete_own_pool(void *data)
 {
   (void)data;
@@ -448,6 +469,7 @@ int main(void)
       cmocka_unit_test(what_has_not_begun_is_cancelled_and_told_of),
       cmocka_unit_test(a_pool_without_threads_drops_what_is_queued),
       cmocka_unit_test(jobs_that_wait_for_what_never_comes_are_told),
+      cmocka_unit_test(jobs_that_yield_again_and_again_are_told),
       cmocka_unit_test(a_job_cannot_delete_its_pool),
       cmocka_unit_test(a_pool_can_be_stopped_at_any_moment),
       cmocka_unit_test(each_allocation_may_fail),

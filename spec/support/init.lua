@@ -184,13 +184,14 @@ function support.shell(command)
 end
 
 ---Runs Lua source in a process of its own, on the same machine and with the same modules.
----Returns its exit status and what it printed. A death by signal n gives 128 + n.
-function support.child(source)
+---Returns its exit status and what it printed. A death by signal n gives 128 + n. The shell that
+---starts it runs `before` first, if given.
+function support.child(source, before)
   local file = os.tmpname()
   local out = assert(io.open(file, "w"))
   out:write(source)
   out:close()
-  local status, text = support.shell(table.concat({
+  local status, text = support.shell((before and before .. "\n" or "") .. table.concat({
     "LUA_PATH=" .. quoted(package.path), "LUA_CPATH=" .. quoted(package.cpath),
     "timeout 60", quoted(interpreter()), quoted(file) }, " "))
   os.remove(file)

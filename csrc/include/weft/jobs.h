@@ -175,8 +175,9 @@ weft_job weft_job_self(void);
 weft_pool *weft_job_pool(void);
 int32_t weft_job_worker(void);
 
-/* Inside a job: lets what is queued have a turn. WEFT_OUTSIDE elsewhere, and where the job cannot be
-   suspended, because a thread outside runs it; WEFT_NOFIBERS and what stands for it above. */
+/* Inside a job: lets what is queued have a turn. WEFT_STOPPED after a turn while the pool is being
+   stopped. WEFT_OUTSIDE elsewhere, and where the job cannot be suspended, because a thread outside runs
+   it; WEFT_NOFIBERS and what stands for it above. */
 weft_status weft_job_yield(void);
 
 /* --- Groups -------------------------------------------------------------------------------- */
