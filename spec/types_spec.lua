@@ -11,6 +11,7 @@ local owners = require "weft.types_owner"
 local buffers = require "weft.types_buffer"
 local jobs = require "weft.types_jobs"
 local saves = require "weft.types_save"
+local services = require "weft.types_service"
 local events = require "weft.types_events"
 local timers = require "weft.types_timer"
 local pools = require "weft.types_pool"
@@ -109,6 +110,14 @@ describe("the stubs for editors", function()
     assert.same(functions(core.barrierMethods), functions(jobs.barrier))
   end)
 
+  it("name the functions of weft.service and weft.thread, and the methods", function()
+    assert.same(functions(require "weft.service"), functions(services.services))
+    assert.same(functions(require "weft.thread"), functions(services.threads))
+    assert.same(functions(core.serviceMethods), functions(services.service))
+    assert.same(functions(core.threadMethods), functions(services.thread))
+    assert.same(functions(core.callMethods), functions(services.call))
+  end)
+
   it("name the functions of weft.routine", function()
     local inLua = { configure = true, stats = true, await = true }
     assert.same(functions(routine, inLua), functions(routines.routine))
@@ -130,8 +139,8 @@ describe("the stubs for editors", function()
 
   it("have an example for each function that scripts call", function()
     for _, file in ipairs { "types", "types_routine", "types_owner", "types_events", "types_buffer",
-      "types_timer", "flow", "types_pool", "types_jobs", "types_save", "jobs", "ffi", "columns",
-      "routine", "run" } do
+      "types_timer", "flow", "types_pool", "types_jobs", "types_save", "types_service", "jobs",
+      "ffi", "columns", "routine", "run" } do
       for name, comment in pairs(comments("lua/weft/" .. file .. ".lua")) do
         if not name:find "^core%." or name == "core.world" or name == "core.default" then
           assert.truthy(comment:find "\n%-%-%-     %S", file .. ".lua: " .. name)

@@ -18,6 +18,7 @@ typedef struct worker worker;
 typedef struct universe universe;
 typedef struct realm realm;
 typedef struct waitable waitable;
+typedef struct gates gates; /* services_gates.c */
 
 /* What stands where on the stack of a realm's store. */
 enum {
@@ -39,7 +40,8 @@ enum {
   STORE_EARS,    /* by the name of a message: its number (ears.c) */
   STORE_ON_SLOW, /* function or nil */
   STORE_TAGS,    /* timers' tags: number by name, name by number (timer.c) */
-  STORE_TOP = STORE_TAGS
+  STORE_POSTS, /* what services post: signals by name (services_news.c); nil before first use */
+  STORE_TOP = STORE_POSTS
 };
 
 /* Phases of systems. */
@@ -196,6 +198,7 @@ struct realm {
   ears ears;
   messages messages;
   overruns overruns;
+  gates *gates;            /* services_gates.c; NULL before first use */
   scope_link *scope_links; /* by slot; NULL before first use */
   uint32_t looked;         /* routine_look_around: the next slot */
   weft_world_config config;
@@ -235,7 +238,11 @@ struct universe {
   struct inbox *inbox;
   struct work *works; /* that it has started and not taken in, or not reported */
   uint64_t work_count;
-  struct paths *paths; /* of the last job that was started */
+  struct paths *paths;      /* of the last job that was started */
+  struct servant *servant;  /* whose state this is, in a service's thread; else NULL */
+  struct servant *servants; /* services.h: those that it has started and that have not ended */
+  struct service_call *calls; /* that it has made and that have not ended */
+  uint64_t servant_count;
 };
 
 enum outcome { OUTCOME_NONE, OUTCOME_COMPLETED, OUTCOME_CANCELLED, OUTCOME_FAILED };
@@ -277,7 +284,8 @@ bool binding_in_finalizer(lua_State *L, realm *R);
 /* Raises at the line that called the public function. */
 __attribute__((cold, noinline)) int binding_misuse(lua_State *L, const char *format, ...);
 int binding_failed(lua_State *L, const char *who, weft_status status);
-int binding_outside(lua_State *L, const char *who);               /* no routine is calling */
+int binding_outside(lua_State *L, const char *who);          /* no routine is calling */
+void binding_check_worlds(lua_State *L, const char *prefix); /* raises where there are none */
 void binding_push_weak(lua_State *L, int size, const char *mode); /* -> table */
 /* What stands at `index`, for messages: "got -1", "got string". */
 const char *binding_got(lua_State *L, int index);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "lua/binding.h"
-#include "lua/jobs.h"
 #include "lua/saves.h"
+#include "lua/services.h"
 
 /* Its address is the universe's key in the registry. */
 static const char universe_key;
@@ -71,7 +71,7 @@ bool binding_is_ours(const char *source)
   static const char *const files[] = {
       "weft/waits.lua",   "weft/events.lua",       "weft/loops.lua", "weft/routine.lua",
       "weft/run.lua",     "weft/buffers.lua",      "weft/jobs.lua",  "weft/pool.lua",
-      "weft/rentals.lua", "weft/pool_buffers.lua", "weft/save.lua"};
+      "weft/rentals.lua", "weft/pool_buffers.lua", "weft/save.lua",  "weft/service.lua"};
   size_t length = strlen(source);
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     size_t tail = strlen(files[i]);
@@ -107,10 +107,23 @@ int binding_failed(lua_State *L, const char *who, weft_status status)
   return binding_misuse(L, "%s: %s", who, weft_status_text(status));
 }
 
+/* Where this state is if worlds are elsewhere, else NULL. */
+static const char *far_from_worlds(const universe *U)
+{
+  return U->worker ? "a job" : U->servant ? "a service" : NULL;
+}
+
+void binding_check_worlds(lua_State *L, const char *prefix)
+{
+  const char *place = far_from_worlds(binding_universe(L));
+  if (place) binding_misuse(L, "%sthere is no world inside %s", prefix, place);
+}
+
 int binding_outside(lua_State *L, const char *who)
 {
-  if (binding_universe(L)->worker)
-    return binding_misuse(L, "%s: there are no routines and no world inside a job", who);
+  const char *place = far_from_worlds(binding_universe(L));
+  if (place)
+    return binding_misuse(L, "%s: there are no routines and no world inside %s", who, place);
   return binding_misuse(L, "%s: not inside a routine; start one with routine.start", who);
 }
 
@@ -248,6 +261,7 @@ static int universe_gc(lua_State *L)
   universe *U = lua_touserdata(L, 1);
   U->closed = true;
   while (U->realms) world_forget(L, U->realms);
+  services_fini(U);
   watches_fini(L, U);
   waitables_fini(L, U);
   locks_fini(L, U);
@@ -275,7 +289,9 @@ static void make_universe(lua_State *L)
   lua_rawset(L, LUA_REGISTRYINDEX);
   lua_getfield(L, LUA_REGISTRYINDEX, JOBS_WORKER_KEY);
   U->worker = lua_touserdata(L, -1);
-  lua_pop(L, 1);
+  lua_getfield(L, LUA_REGISTRYINDEX, SERVICES_SERVANT_KEY);
+  U->servant = lua_touserdata(L, -1);
+  lua_pop(L, 2);
 }
 
 /* The parts of every store, in a table that world.c copies from. */
@@ -346,7 +362,8 @@ int luaopen_weft_core(lua_State *L)
   jobs_open(L);
   saves_open(L);
   ffi_open(L);
-  if (!U->worker) probe_open(L); /* no routines there, and other threads may look */
+  services_open(L);
+  if (!far_from_worlds(U)) probe_open(L); /* no routines there, and other threads may look */
   lua_pushlightuserdata(L, (void *)&module_key);
   lua_pushvalue(L, 2);
   lua_rawset(L, LUA_REGISTRYINDEX);

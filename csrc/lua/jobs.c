@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lua/jobs.h"
+#include "lua/services.h"
 
 /* What a script holds. */
 typedef struct job_object {
@@ -162,8 +162,23 @@ static bool job_come(const waitable *object)
 {
   const job_object *o = (const job_object *)object;
   bool come = has_ended(o);
-  if (come) o->work->asked = true;
+  if (come && !o->foreign) o->work->asked = true;
   return come;
+}
+
+static bool job_foreign(const waitable *object)
+{
+  return ((const job_object *)object)->foreign;
+}
+
+/* Raises the error of one that has ended badly. */
+static int job_result(lua_State *L, waitable *object)
+{
+  job_object *o = (job_object *)object;
+  if (!o->foreign) o->work->asked = true;
+  int count = push_values(L, o);
+  if (o->work->state == WEFT_JOB_COMPLETED) return count;
+  return lua_error(L);
 }
 
 static void job_drop(universe *U, uint64_t value)
@@ -180,7 +195,9 @@ static const waitable_kind job_kind = {.name = "job",
                                        .close = job_close,
                                        .fini = job_fini,
                                        .idle = job_idle,
-                                       .come = job_come};
+                                       .come = job_come,
+                                       .result = job_result,
+                                       .foreign = job_foreign};
 
 /* Nothing is fired for those: `any` and `all` cannot wait for them. */
 static const waitable_kind foreign_kind = {.name = "job",
@@ -189,12 +206,14 @@ static const waitable_kind foreign_kind = {.name = "job",
                                            .push = job_push,
                                            .close = job_close,
                                            .fini = job_fini,
-                                           .idle = job_idle};
+                                           .idle = job_idle,
+                                           .come = job_come,
+                                           .result = job_result,
+                                           .foreign = job_foreign};
 
 /* --- Beginning ----------------------------------------------------------------------------- */
 
-/* Where modules are looked for now, the same object as last time if it is the same. */
-static paths *take_paths(lua_State *L, universe *U, const char *who)
+paths *jobs_take_paths(lua_State *L, universe *U, const char *who)
 {
   size_t length, clength;
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
@@ -294,6 +313,10 @@ void *jobs_find_counted(lua_State *L, int index, enum reference_kind *kind)
 {
   void *counted;
   if (lua_type(L, index) != LUA_TUSERDATA) return NULL;
+  if ((counted = services_test(L, index))) {
+    *kind = REFERENCE_SERVICE;
+    return counted;
+  }
   const job_object *o = job_test(L, index);
   if (o) {
     *kind = REFERENCE_JOB;
@@ -313,6 +336,8 @@ void jobs_push_counted(lua_State *L, enum reference_kind kind, void *object)
     push_work(L, object);
   else if (kind == REFERENCE_BARRIER)
     barrier_push(L, object);
+  else if (kind == REFERENCE_SERVICE)
+    services_push(L, object);
   else
     kernel_push(L, object);
 }
@@ -399,7 +424,7 @@ static int start(lua_State *L, const plan *p)
   work *w = o->work;
   if (p->kind == WORK_KERNEL) take_kernel(L, w, p);
   w->input = transfer_write(L, p->first, count, TRANSFER_ARGUMENTS, true);
-  w->paths = take_paths(L, U, p->who);
+  w->paths = jobs_take_paths(L, U, p->who);
   set_names(U, w, p->name);
   lend(L, w, p);
   link_work(U, w);
@@ -611,20 +636,11 @@ static int api_status(lua_State *L)
   return 1;
 }
 
-/* Raises the error of one that has ended badly. */
-static int push_result(lua_State *L, job_object *o)
-{
-  if (!o->foreign) o->work->asked = true;
-  int count = push_values(L, o);
-  if (o->work->state == WEFT_JOB_COMPLETED) return count;
-  return lua_error(L);
-}
-
 static int api_result(lua_State *L)
 {
   job_object *o = look(L, "job:result");
   if (!has_ended(o)) return refuse(L, "pending");
-  return push_result(L, o);
+  return job_result(L, &o->base);
 }
 
 static int64_t check_timeout(lua_State *L, int index, const char *who)
@@ -673,7 +689,7 @@ static int api_await(lua_State *L)
     return binding_misuse(L, "%s: not inside a job; in a routine it is routine.await", who);
   if (!has_ended(o)) wait_for(L, o, -1, who);
   compat_before_throw(L);
-  return push_result(L, o);
+  return job_result(L, &o->base);
 }
 
 static int api_cancel(lua_State *L)
@@ -693,30 +709,41 @@ static int job_tostring(lua_State *L)
   return 1;
 }
 
+/* A job, or what is waited for in the same way. */
+static waitable *check_awaited(lua_State *L)
+{
+  static const char who[] = "routine.await";
+  waitable *object = waitables_test(L, 1);
+  return object && object->kind->result ? object : &check_job(L, 1, who)->base;
+}
+
 /* For routine.await: the wait itself; then whether the job has ended. */
 static int api_await_half(lua_State *L)
 {
   static const char who[] = "routine.await";
-  wait_call call = {.object = &check_job(L, 1, who)->base, .timeout = check_timeout(L, 2, who)};
+  wait_call call = {.object = check_awaited(L), .timeout = check_timeout(L, 2, who)};
   lua_settop(L, 1);
   return waits_for(L, &call, who);
 }
 
 static int api_has_ended(lua_State *L)
 {
-  lua_pushboolean(L, has_ended(check_job(L, 1, "routine.await")));
+  const waitable *object = check_awaited(L);
+  lua_pushboolean(L, object->kind->come(object));
   return 1;
 }
 
 static int api_is_foreign(lua_State *L)
 {
-  lua_pushboolean(L, check_job(L, 1, "routine.await")->foreign);
+  const waitable *object = check_awaited(L);
+  lua_pushboolean(L, object->kind->foreign(object));
   return 1;
 }
 
 static int api_end_await(lua_State *L)
 {
-  return push_result(L, check_job(L, 1, "routine.await"));
+  waitable *object = check_awaited(L);
+  return object->kind->result(L, object);
 }
 
 /* --- The pool ------------------------------------------------------------------------------ */

@@ -116,6 +116,9 @@ worker *crew_worker(work *w);
 int worker_protect(worker *me, lua_State *L, int (*fn)(lua_State *L, void *context),
                    void *context, int nargs, int nresults);
 void crew_fini(universe *U);
+/* Opens what every state of a thread has: libraries, which are looked for at `p`, and the core, which
+   finds `value` in the registry. -> */
+void crew_prepare(lua_State *L, const paths *p, const char *key, void *value);
 
 /* --- jobs_run.c --- */
 weft_status run_function(void *data);
@@ -157,6 +160,8 @@ void jobs_return(lua_State *L, work *mine, weft_status status, const char *who);
 
 /* --- jobs.c --- */
 void jobs_open(lua_State *L);
+/* Where modules are looked for now, with a reference; the same object as last time if it is the same. */
+paths *jobs_take_paths(lua_State *L, universe *U, const char *who);
 void jobs_stage(realm *R); /* in stage 2 of a tick */
 /* -> job; or nil and a reason. Keeps the load, a counted object. */
 int jobs_start_native(lua_State *L, const native_work *native, void *load,

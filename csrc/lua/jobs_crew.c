@@ -206,11 +206,16 @@ static void set_path(lua_State *L, const char *name, const char *value)
   lua_pop(L, 2);
 }
 
+static void set_both(lua_State *L, const paths *p)
+{
+  set_path(L, "path", p->path);
+  set_path(L, "cpath", p->cpath);
+}
+
 static int set_paths(lua_State *L, void *context)
 {
   const work *w = context;
-  set_path(L, "path", w->paths->path);
-  set_path(L, "cpath", w->paths->cpath);
+  set_both(L, w->paths);
   return 0;
 }
 
@@ -225,20 +230,26 @@ static void preload_core(lua_State *L)
   lua_pop(L, 3);
 }
 
+void crew_prepare(lua_State *L, const paths *p, const char *key, void *value)
+{
+  luaL_openlibs(L);
+  set_both(L, p);
+  preload_core(L);
+  lua_pushlightuserdata(L, value);
+  lua_setfield(L, LUA_REGISTRYINDEX, key);
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_pushcfunction(L, luaopen_weft_core);
+  lua_call(L, 0, 1);
+  lua_setfield(L, -2, "weft.core");
+  lua_pop(L, 1);
+}
+
 /* worker, work -> ; what is in `me` is right only when this has ended */
 static int open_parts(lua_State *L)
 {
   worker *me = lua_touserdata(L, 1);
   work *w = lua_touserdata(L, 2);
-  luaL_openlibs(L);
-  set_paths(L, w);
-  preload_core(L);
-  lua_pushlightuserdata(L, me);
-  lua_setfield(L, LUA_REGISTRYINDEX, JOBS_WORKER_KEY);
-  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_call(L, 0, 1);
-  lua_setfield(L, -2, "weft.core");
+  crew_prepare(L, w->paths, JOBS_WORKER_KEY, me);
   binding_push_universe(L);
   me->universe = lua_touserdata(L, -1);
   me->universe->inbox = inbox_new();

@@ -4,7 +4,7 @@
 */
 #include <math.h>
 
-#include "lua/binding.h"
+#include "lua/services.h"
 
 /* Its address is the default world's key in the registry. */
 static const char fallback_key;
@@ -55,6 +55,7 @@ static lua_State *push_store(lua_State *L, universe *U, uint32_t capacity)
   lua_pushnil(store); /* onSlow */
   lua_newtable(L);    /* tags */
   to_store(L, store);
+  lua_pushnil(store); /* posts */
   return store;
 }
 
@@ -112,7 +113,7 @@ int life_new(lua_State *L)
   universe *U = binding_universe(L);
   lua_settop(L, 1);
   if (U->closed) return binding_misuse(L, "weft.world: the Lua state is closing");
-  if (U->worker) return binding_misuse(L, "weft.world: there is no world inside a job");
+  binding_check_worlds(L, "weft.world: ");
   realm draft = {.universe = U, .config = config_default(NULL)};
   config_read(L, 1, "weft.world", &draft.config);
   realm *R = new_realm(L, &draft);
@@ -134,7 +135,7 @@ realm *world_fallback(lua_State *L)
 {
   universe *U = binding_universe(L);
   if (U->fallback && U->fallback->world) return U->fallback;
-  if (U->worker) binding_misuse(L, "there is no world inside a job");
+  binding_check_worlds(L, "");
   binding_push_universe(L);
   lua_pushcclosure(L, life_new, 1);
   lua_call(L, 0, 1);
@@ -291,6 +292,8 @@ int life_close(lua_State *L)
   weft_status status = drain(L, R, CLOSE_PASSES, &left);
   U->current = R;
   if (left > 0 && binding_protect(R, report_left, R, 0, 0) != LUA_OK) lua_pop(U->helper, 1);
+  services_close(R);
+  services_leave(R);
   U->current = NULL;
   R->closing = false;
   if (status) return binding_failed(L, "world:close", status);
@@ -303,6 +306,7 @@ int life_close(lua_State *L)
 static void world_abandon(lua_State *L, realm *R)
 {
   if (!R->world || weft_world_ticking() == R->world) return;
+  services_leave(R);
   weft_world_delete(R->world);
   R->world = NULL;
   free_parts(L, R);

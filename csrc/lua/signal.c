@@ -421,6 +421,12 @@ static int api_once(lua_State *L)
   return connect_here(L, true, "signal:once");
 }
 
+int signal_connect_in(lua_State *L, const realm *R, const char *who)
+{
+  listener draft = {.number = R->number};
+  return connect(L, &draft, who);
+}
+
 static int connect_owned(lua_State *L, bool once, const char *who)
 {
   listener draft = {.once = once};
@@ -505,15 +511,19 @@ const waitable_kind signal_kind = {
 
 /* What stands beside the userdata: functions by place + 1, and at 0 the userdata itself, for
    subscriptions. */
-static int api_new(lua_State *L)
+void signal_push(lua_State *L)
 {
-  lua_settop(L, 0);
   waitable *object = waitables_new(L, &signal_kind, sizeof(signal), "weft.signal");
   object->line.event.hooks = &hooks;
   lua_createtable(L, 4, 0);
-  lua_pushvalue(L, 1);
-  lua_rawseti(L, 2, 0);
-  compat_set_value(L, 1);
+  lua_pushvalue(L, -2);
+  lua_rawseti(L, -2, 0);
+  compat_set_value(L, -2);
+}
+
+static int api_new(lua_State *L)
+{
+  signal_push(L);
   return 1;
 }
 

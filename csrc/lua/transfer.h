@@ -16,7 +16,13 @@
 #define TRANSFER_MAX_DEPTH 100000
 
 /* What travels by reference. `object` is counted, and the parcel keeps it. */
-enum reference_kind { REFERENCE_BUFFER, REFERENCE_KERNEL, REFERENCE_JOB, REFERENCE_BARRIER };
+enum reference_kind {
+  REFERENCE_BUFFER,
+  REFERENCE_KERNEL,
+  REFERENCE_JOB,
+  REFERENCE_BARRIER,
+  REFERENCE_SERVICE,
+};
 
 typedef struct reference {
   enum reference_kind kind;
@@ -67,7 +73,7 @@ enum transfer_tag {
 };
 
 /* What the values are, for messages. */
-enum transfer_what { TRANSFER_ARGUMENTS, TRANSFER_RESULTS };
+enum transfer_what { TRANSFER_ARGUMENTS, TRANSFER_RESULTS, TRANSFER_LETTER, TRANSFER_ANSWER };
 
 /* --- transfer_write.c --- */
 /* A parcel of the `count` values from `first` on; it starts with one holder. Raises, at the line that

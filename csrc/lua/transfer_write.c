@@ -376,10 +376,16 @@ static void push_last_step(lua_State *L, const writer *w, int value, const char 
   }
 }
 
+static const char *module_of(const writer *w)
+{
+  return w->what < TRANSFER_LETTER ? "weft.jobs" : "weft.service";
+}
+
 /* Says which value cannot cross, with its path. */
 static int refuse(lua_State *L, const writer *w, int value, const char *name, const char *type)
 {
-  static const char *const ends[] = {"cannot go to a job", "cannot come back from a job"};
+  static const char *const ends[] = {"cannot go to a job", "cannot come back from a job",
+                                     "cannot go to a service", "cannot leave a service"};
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   push_root(L, w);
   if (w->current) append_path(L, w, w->current);
@@ -389,7 +395,7 @@ static int refuse(lua_State *L, const writer *w, int value, const char *name, co
   if (!*path) path = "the function";
   push_kind(L, value);
   push_place(L, w);
-  return binding_misuse(L, "weft.jobs: %s (%s) %s%s%s", path, type, ends[w->what],
+  return binding_misuse(L, "%s: %s (%s) %s%s%s", module_of(w), path, type, ends[w->what],
                         lua_tostring(L, -2), lua_tostring(L, -1));
 }
 
@@ -399,7 +405,7 @@ static void too_deep(lua_State *L, const writer *w)
 {
   push_root(L, w);
   const char *root = lua_tostring(L, -1);
-  binding_misuse(L, "weft.jobs: %s is nested too deep to cross: more than %d levels",
+  binding_misuse(L, "%s: %s is nested too deep to cross: more than %d levels", module_of(w),
                  *root ? root : "what the function captures", TRANSFER_MAX_DEPTH);
 }
 

@@ -47,6 +47,10 @@ typedef struct waitable_kind {
   bool (*idle)(const waitable *object); /* closed, and nobody may come back to it */
   /* Whether what is waited for has come already, for ever. NULL where it never has. */
   bool (*come)(const waitable *object);
+  /* For what `routine.await` takes, else NULL: what it gives once that has come, or its error, raised;
+     and whether nobody is told of its end, so that one has to look. */
+  int (*result)(lua_State *L, waitable *object);
+  bool (*foreign)(const waitable *object);
 } waitable_kind;
 
 struct waitable {
@@ -86,6 +90,9 @@ void channel_open(lua_State *L);
 
 /* --- signal.c --- */
 extern const waitable_kind signal_kind;
+void signal_push(lua_State *L); /* -> signal */
+/* signal, function -> subscription, whose errors are that world's */
+int signal_connect_in(lua_State *L, const realm *R, const char *who);
 void signal_open(lua_State *L);
 int signal_connect_owned(lua_State *L); /* owner:connect */
 int signal_once_owned(lua_State *L);

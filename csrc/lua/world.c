@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lua/binding.h"
+#include "lua/services.h"
 
 /* Addresses are keys in the registry. */
 static const char meta_key, methods_key, worlds_key;
@@ -341,6 +341,9 @@ static const luaL_Reg methods[] = {{"tick", api_tick},
                                    {"configure", life_configure},
                                    {"stats", api_stats},
                                    {"inspect", inspect_list},
+                                   {"onPost", services_on_post},
+                                   {"setState", services_set_state},
+                                   {"state", services_state},
                                    {"unload", life_unload},
                                    {"close", life_close},
                                    {NULL, NULL}};

@@ -9,6 +9,8 @@ local flow = require "weft.flow"
 local columns = require "weft.columns"
 local pool = require "weft.pool"
 local save = require "weft.save"
+local service = require "weft.service"
+local thread = require "weft.thread"
 
 core.worldMethods.run = run.run
 
@@ -26,6 +28,8 @@ core.worldMethods.run = run.run
 ---@field buffer fun(type: weft.ElementType, count: integer): weft.Buffer see types_buffer.lua
 ---@field timer weft.TimerModule the same as `require "weft.timer"`
 ---@field flow weft.FlowModule the same as `require "weft.flow"`
+---@field service weft.ServiceModule the same as `require "weft.service"`; see types_service.lua
+---@field thread weft.ThreadModule the same as `require "weft.thread"`
 ---@field columns fun(types: table<string, weft.ElementType>): weft.Columns see columns.lua
 ---@field pool weft.PoolModule the same as `require "weft.pool"`
 ---@field save weft.SaveModule the same as `require "weft.save"`
@@ -44,6 +48,8 @@ local weft = {
   columns = columns.columns,
   pool = pool,
   save = save,
+  service = service,
+  thread = thread,
 }
 
 -- For weft.jobs, which may have been loaded before.

@@ -35,7 +35,8 @@
 ---@field rejected integer starts refused for want of capacity
 ---@field posts integer posts that wait to be run
 ---@field slow integer resumes over `slowResumeMs` that were seen
----@field dropped integer messages whose owner died before they were told
+---@field dropped integer messages whose owner died before they were told, and posts of services
+--- that nobody heard
 ---@field timers integer timers that are not over, paused ones too
 ---@field fixedSteps integer fixed steps run since the world was made
 ---@field droppedSteps integer fixed steps not run, because a tick was over more than 8 of them
@@ -170,6 +171,31 @@ function World:send(owner, name, ...) end
 ---@return true? sent
 ---@return nil|"closed"|"full" reason
 function World:broadcast(name, ...) end
+
+--- Has a function called for what services and threads post under a name (`service.post`), in the
+--- posts stage of a tick, outside any routine. Those of one name hear it in the order in which they
+--- were connected; one that fails is reported, and the others hear it all the same. What nobody
+--- hears is counted in `stats().dropped`.
+---
+---     world:onPost("progress", function(share) bar:set(share) end)
+---@param name string
+---@param fn fun(...: any)
+---@return weft.Subscription
+function World:onPost(name, fn) end
+
+--- Says what state the world is in, which services may be gated by (`weft.ServiceOptions`): they
+--- refuse what is sent in a state that they do not name. "running" at first; at most 64 names.
+---
+---     local before = world:setState "saving"
+---@param name string 1 to 31 bytes
+---@return string before the state that it was in
+function World:setState(name) end
+
+--- The state that it is in.
+---
+---     assert(world:state() == "running")
+---@return string
+function World:state() end
 
 --- Lets sim time and the routines stand still from the next tick on. Posts, systems, waits of
 --- `routine.waitUnscaled` and cancels go on.

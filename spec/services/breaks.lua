@@ -1,0 +1,2 @@
+-- A module that fails while it is loaded.
+error "no such luck"

@@ -1,0 +1,2 @@
+-- A module that is no main.
+return 5
