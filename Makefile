@@ -173,7 +173,7 @@ include scripts/packaging/install.mk
 clean:
 	rm -rf build
 
-FORMATTED = $(wildcard csrc/*/*.[ch] spec/c/*.[ch] spec/c/*/*.[ch] bench/c/*.[ch] examples/*.c)
+FORMATTED = $(shell find csrc spec bench examples -name '*.[ch]')
 format:
 	clang-format -i $(FORMATTED)
 

@@ -123,6 +123,37 @@ describe("weft run", function()
     assert.matches("not inside a routine; start one with routine.start", text, 1, true)
   end)
 
+  it("writes a trace of what the script did, however that ended", function()
+    local cjson = require "cjson"
+    local path = script ""
+    for expected, body in pairs { [0] = "print(1)", [1] = "error 'x'" } do
+      local status = runScript(([[
+        local routine = require "weft.routine"
+        routine.start(function()
+          routine.name "Anna"
+          routine.wait(0.1)
+          %s
+        end)
+      ]]):format(body), "--speed max --trace " .. path)
+      assert.equal(expected, status)
+      local file = assert(io.open(path))
+      local named = 0
+      for _, event in ipairs(cjson.decode(file:read "*a").traceEvents) do
+        if event.name == "Anna" then named = named + 1 end
+      end
+      file:close()
+      assert.equal(1, named)
+    end
+  end)
+
+  it("answers 1 when the trace cannot be written", function()
+    local status, text = runScript("print 'ran'", "--trace /no/such/folder/t.json")
+    assert.is_not_nil(text:find("weft: the trace is not written: /no/such/folder/t.json: "
+      .. "No such file or directory\n", 1, true), text)
+    assert.is_not_nil(text:find("ran\n", 1, true))
+    assert.equal(1, status)
+  end)
+
   it("refuses options that it does not know or cannot read, and says which", function()
     for _, case in ipairs {
       { "--hz 0", "--hz must be a number over 0, got '0'" },
@@ -131,7 +162,7 @@ describe("weft run", function()
       { "--speed slow", "--speed is real or max, got 'slow'" },
       { "--fast", "knows no option '--fast'" },
       { "more.lua", "one script at a time" },
-      { "--trace out.json", "--trace is not in this version" },
+      { "--trace=", "--trace needs the path of a file" },
     } do
       local status, text = runScript("print 'ran'", case[1])
       assert.equal(2, status)

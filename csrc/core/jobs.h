@@ -27,6 +27,7 @@ typedef struct weft__slot weft__slot;
 typedef struct weft__seat weft__seat;
 typedef struct weft__strand weft__strand;
 typedef struct weft__frame weft__frame;
+typedef struct weft__stint weft__stint;
 
 /* --- Slots --------------------------------------------------------------------------------- */
 
@@ -144,7 +145,20 @@ struct weft__strand {
   weft__strand *next_idle;
   /* 1 while it waits for a job or a barrier: whoever sets it back makes the strand go on. */
   atomic_uint armed;
+  weft__stint *stints; /* of the jobs on it that a trace is told of, the innermost first */
 };
+
+/* A job at work, for a trace: it ends where the job does, or is suspended. */
+struct weft__stint {
+  weft__stint *outer;
+  weft_job job;
+  int64_t since;
+};
+
+void weft__stint_begins(weft__strand *strand, weft__stint *stint, weft_job job);
+void weft__stint_ends(weft__strand *strand, const weft__stint *stint);
+void weft__stints_suspend(const weft__strand *strand);
+void weft__stints_go_on(const weft__strand *strand);
 
 /* --- Seats --------------------------------------------------------------------------------- */
 

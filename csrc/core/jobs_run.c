@@ -3,6 +3,7 @@
 ** jobs_run.c - a job's way: submitted, begun, ended.
 */
 #include "core/jobs_hot.h"
+#include "core/spans.h"
 
 /* --- Submitting ---------------------------------------------------------------------------- */
 
@@ -203,13 +204,22 @@ static void run_of_group(weft__seat *seat, weft__slot *slot, uint32_t level)
   owe(seat, group);
 }
 
+static weft_job handle_of(const weft_pool *pool, const weft__slot *slot)
+{
+  return weft__slot_handle(pool, slot, atomic_load_explicit(&slot->word, memory_order_relaxed));
+}
+
 static void run_single(weft__seat *seat, weft__slot *slot, uint32_t traits)
 {
   weft_status status;
   weft__strand *strand = seat->strand;
+  weft__stint stint;
+  bool traced = weft__spans();
   weft__seat_pay(seat);
   if (traits & TRAIT_STAYS && strand) strand->pins++;
+  if (WEFT_UNLIKELY(traced)) weft__stint_begins(strand, &stint, handle_of(seat->pool, slot));
   seat = weft__slot_call(seat, slot, traits & TRAIT_LEVEL, &status);
+  if (WEFT_UNLIKELY(traced)) weft__stint_ends(strand, &stint);
   if (traits & TRAIT_STAYS && strand) strand->pins--;
   end_single(seat->pool, seat, slot, status < 0 ? STATE_FAILED : STATE_COMPLETED, status);
 }

@@ -6,6 +6,7 @@
 ** than a small job. Who asks adds up.
 */
 #include "core/jobs.h"
+#include "core/spans.h"
 
 void weft__seat_stretch_begins(weft__seat *seat)
 {
@@ -17,9 +18,12 @@ void weft__seat_stretch_ends(weft__seat *seat)
   weft__tally *tally = &seat->tally;
   int64_t since = atomic_load_explicit(&tally->busy_since, memory_order_relaxed);
   int64_t busy = atomic_load_explicit(&tally->busy, memory_order_relaxed);
+  int64_t now = weft__clock_ns();
   if (!since) return;
   atomic_store_explicit(&tally->busy_since, 0, memory_order_relaxed);
-  atomic_store_explicit(&tally->busy, busy + weft__clock_ns() - since, memory_order_relaxed);
+  atomic_store_explicit(&tally->busy, busy + now - since, memory_order_relaxed);
+  if (WEFT_UNLIKELY(weft__spans()))
+    weft__span(WEFT_SPAN_WORKER, "at work", seat->number, since, now);
 }
 
 static int64_t busy_of(const weft__seat *seat, int64_t now)

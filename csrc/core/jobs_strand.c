@@ -180,7 +180,9 @@ weft_status weft__strand_leave(weft__seat *seat, weft__leave why, void *target, 
   strand->woken = WEFT_OK;
   strand->home = strand->pins ? seat : NULL;
   if (is_suspended_by(frame)) weft__slot_mark(frame->slot, STATE_SUSPENDED);
+  if (WEFT_UNLIKELY(strand->stints)) weft__stints_suspend(strand);
   weft_fiber_yield();
+  if (WEFT_UNLIKELY(strand->stints)) weft__stints_go_on(strand);
   if (is_suspended_by(frame)) weft__slot_mark(frame->slot, STATE_RUNNING);
   atomic_fetch_sub_explicit(&pool->suspended, 1, memory_order_relaxed);
   return strand->woken;

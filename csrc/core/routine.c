@@ -126,7 +126,10 @@ weft_routine *weft_pass_next(weft_world *world)
 
 bool weft_pass_ahead(weft_world *world, weft_routine *ahead[3])
 {
-  return world->sched.prefetches && look_ahead(world, world->sched.ready.head, ahead);
+  if (WEFT_LIKELY(!world->pass_extras)) return false;
+  if (WEFT_UNLIKELY(world->pass_extras & WEFT_PASS_SPANS)) weft__spans_begin_resume(world);
+  return (world->pass_extras & WEFT_PASS_AHEAD) &&
+         look_ahead(world, world->sched.ready.head, ahead);
 }
 
 static bool run_pass(void *host, weft_world *world)

@@ -134,6 +134,7 @@ static void free_engine(engine *made)
 
 static void install(weft_world *world, const engine *made, const weft_world_config *config)
 {
+  weft__spans_drop(world);
   world->sched = made->sched;
   world->pool = made->pool;
   world->runner = made->runner;
@@ -219,6 +220,7 @@ weft_status weft_world_delete(weft_world *world)
   give_tag(owners_tag);
   weft__fds_fini(&world->fds);
   weft__timers_fini(&world->timers);
+  weft__spans_drop(world);
   weft__free(world);
   return WEFT_OK;
 }
@@ -234,8 +236,12 @@ void weft__run_phase(weft_world *world, weft_phase phase, double dt)
    its stack; then another runner stands in its place. */
 static void run_pass(weft_world *world)
 {
+  bool spans = world->spans.on;
   world->pass_done = false;
+  world->pass_extras =
+      (world->sched.prefetches ? WEFT_PASS_AHEAD : 0) | (spans ? WEFT_PASS_SPANS : 0);
   while (!world->pass_done) weft_fiber_resume(world->runner);
+  if (WEFT_UNLIKELY(spans)) weft__spans_end_resume(world);
   if (WEFT_UNLIKELY(world->slow_count > 0)) weft__tell_slow(world);
 }
 
@@ -259,6 +265,46 @@ static weft_status may_enter(const weft_world *world)
   return weft_world_ticking() ? WEFT_BUSY : WEFT_OK;
 }
 
+static void enter(weft_world *world)
+{
+  world->in_tick = true;
+  weft__set_ticking(world);
+  if (WEFT_UNLIKELY(world->watch)) weft__watch_stir(world->watch);
+  if (WEFT_UNLIKELY(weft__spans())) weft__spans_begin_tick(world);
+}
+
+static void leave(weft_world *world)
+{
+  if (WEFT_UNLIKELY(world->spans.on)) weft__spans_end_tick(world);
+  weft__set_ticking(NULL);
+  world->in_tick = false;
+}
+
+/* Stages 2 to 7. */
+static void run_stages(weft_world *world, double dt, double scaled)
+{
+  weft__sched *sched = &world->sched;
+  weft__stage(world, "posts");
+  weft__run_posts(world);
+  weft__run_fds(world);
+  weft__stage(world, "messages");
+  if (world->config.hooks.messages) world->config.hooks.messages(world->config.hooks.host);
+  weft__stage(world, "timers");
+  weft__run_timers(world);
+  weft__stage(world, "preUpdate");
+  weft__run_phase(world, WEFT_PRE_UPDATE, dt);
+  if (world->config.fixed_step > 0) weft__stage(world, "fixedUpdate");
+  weft__run_fixed_steps(world, scaled);
+  weft__stage(world, "update");
+  weft__run_phase(world, WEFT_UPDATE, dt);
+  weft__stage(world, "routines");
+  weft__sched_begin_pass(sched);
+  weft__begin_look_ahead(world);
+  if (!pass_is_empty(sched)) run_pass(world);
+  weft__stage(world, "postUpdate");
+  weft__run_phase(world, WEFT_POST_UPDATE, dt);
+}
+
 weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
 {
   weft__sched *sched = &world->sched;
@@ -269,28 +315,15 @@ weft_status weft_world_tick(weft_world *world, double dt, uint64_t *resumed)
     return WEFT_INVALID;
 
   uint64_t before = sched->counts.resumed;
-  world->in_tick = true;
-  weft__set_ticking(world);
-  if (WEFT_UNLIKELY(world->watch)) weft__watch_stir(world->watch);
+  enter(world);
   sched->paused = world->paused;
   if (!sched->paused) weft__clock_advance(&sched->sim, scaled);
   weft__clock_advance(&sched->real, dt);
   world->tick_count++;
   weft__timers_begin_tick(&world->timers);
-  weft__run_posts(world);
-  weft__run_fds(world);
-  if (world->config.hooks.messages) world->config.hooks.messages(world->config.hooks.host);
-  weft__run_timers(world);
-  weft__run_phase(world, WEFT_PRE_UPDATE, dt);
-  weft__run_fixed_steps(world, scaled);
-  weft__run_phase(world, WEFT_UPDATE, dt);
-  weft__sched_begin_pass(sched);
-  weft__begin_look_ahead(world);
-  if (!pass_is_empty(sched)) run_pass(world);
-  weft__run_phase(world, WEFT_POST_UPDATE, dt);
+  run_stages(world, dt, scaled);
   trim_stacks(world);
-  weft__set_ticking(NULL);
-  world->in_tick = false;
+  leave(world);
   WEFT_WALK(weft__sched_valid(sched));
   WEFT_WALK(weft__timers_valid(&world->timers));
   if (resumed) *resumed = sched->counts.resumed - before;
@@ -302,9 +335,8 @@ weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left)
   weft__sched *sched = &world->sched;
   weft_status status = may_enter(world);
   if (status) return status;
-  world->in_tick = true;
-  weft__set_ticking(world);
-  if (world->watch) weft__watch_stir(world->watch);
+  enter(world);
+  weft__stage(world, "unload");
   weft__timers_cancel_all(&world->timers);
   for (uint32_t pass = 1; pass <= passes && sched->active > 0; pass++) {
     sched->force = pass == passes;
@@ -315,8 +347,7 @@ weft_status weft_world_drain(weft_world *world, uint32_t passes, uint32_t *left)
     weft__timers_cancel_all(&world->timers); /* those that cleanups have armed */
   }
   sched->force = false;
-  weft__set_ticking(NULL);
-  world->in_tick = false;
+  leave(world);
   if (left) *left = sched->active;
   return WEFT_OK;
 }

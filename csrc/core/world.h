@@ -9,6 +9,7 @@
 #include "core/fiber.h"
 #include "core/posts.h"
 #include "core/sched.h"
+#include "core/spans.h"
 #include "core/timers.h"
 #include "core/watch.h"
 #include "core/world_fd.h"
@@ -39,6 +40,27 @@ typedef struct weft__sampled {
   atomic_int_least64_t ns;
 } weft__sampled;
 
+/* How long the routine in a slot has run while traces were. */
+typedef struct weft__wall {
+  uint32_t generation; /* of the slot */
+  int64_t ns;
+} weft__wall;
+
+/* What a world has to know between two spans; see world_spans.c. */
+typedef struct weft__spans_of_world {
+  bool on;           /* in the running tick */
+  const char *stage; /* or NULL */
+  int64_t tick_began, stage_began;
+  int64_t resume_began; /* 0: none is under way */
+  weft_handle handle;   /* of the routine, with its name and place */
+  uint32_t slot, generation;
+  char name[WEFT_SPAN_NAME];
+  weft__wall *walls; /* by slot; or NULL */
+} weft__spans_of_world;
+
+/* What is to be done before a resume of the running pass, for the loops to ask one question. */
+enum { WEFT_PASS_AHEAD = 1, WEFT_PASS_SPANS = 2 };
+
 struct weft_world {
   weft__sched sched;
   weft_poster *poster; /* what other threads reach it by */
@@ -55,6 +77,7 @@ struct weft_world {
   uint64_t dropped_steps;
   bool paused; /* from the next tick on */
   bool in_tick;
+  uint8_t pass_extras; /* WEFT_PASS_... */
   uint64_t tick_count;
   uint64_t thread; /* that made it */
   weft_world_config config;
@@ -64,6 +87,7 @@ struct weft_world {
   weft__slow slow[WEFT_SLOW_KEPT];
   volatile uint32_t slow_count;
   uint64_t slow_total;
+  weft__spans_of_world spans;
 };
 
 /* A poster of this thread's, with one reference: the world's. WEFT_NOMEM. */
@@ -81,6 +105,22 @@ weft_status weft__watch_world(weft_world *world, const weft_world_config *config
 void weft__unwatch_world(weft__watch *watch, weft__sampled *sampled);
 /* Those of the pass that is over; there is one at least. */
 void weft__tell_slow(weft_world *world);
+
+/* A tick, or another run of routines, of which a trace is to know. */
+void weft__spans_begin_tick(weft_world *world);
+void weft__spans_end_tick(weft_world *world);
+/* Ends the stage before, and begins one of that name unless it is NULL. */
+void weft__spans_stage(weft_world *world, const char *name);
+/* Ends the resume before, if there is one, and begins that of the running routine. */
+void weft__spans_begin_resume(weft_world *world);
+void weft__spans_end_resume(weft_world *world);
+/* Frees what the slots have; they are about to be others. */
+void weft__spans_drop(weft_world *world);
+
+static inline void weft__stage(weft_world *there, const char *name)
+{
+  if (WEFT_UNLIKELY(there->spans.on)) weft__spans_stage(there, name);
+}
 
 /* The scheduler's view of routines. */
 extern const weft__sched_ops weft__routine_ops;

@@ -32,6 +32,7 @@
 #include "weft/service.h"
 #include "weft/status.h"
 #include "weft/timer.h"
+#include "weft/trace.h"
 #include "weft/world.h"
 
 #define WEFT_VERSION "0.1.0"

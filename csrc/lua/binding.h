@@ -551,6 +551,10 @@ void require_open(lua_State *L);
 /* --- os.c --- */
 void os_open(lua_State *L);
 
+/* --- spans.c --- */
+void spans_label(void *host, weft_routine *routine, char *text, size_t size);
+void spans_open(lua_State *L);
+
 /* --- probe.c --- */
 void probe_prefetch(void *host, weft_routine *far, weft_routine *middle, weft_routine *near);
 void probe_open(lua_State *L); /* learns where things are */

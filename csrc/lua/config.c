@@ -143,6 +143,7 @@ weft_world_config config_default(realm *R)
                 .loop = routine_loop,
                 .overrun = overruns_seen,
                 .slow = overruns_tell,
-                .describe = probe_describe},
+                .describe = probe_describe,
+                .label = spans_label},
   };
 }

@@ -355,6 +355,7 @@ int luaopen_weft_core(lua_State *L)
   loops_open(L);
   require_open(L);
   os_open(L);
+  spans_open(L);
   buffer_open(L);
   names_open(L);
   transfer_open(L);

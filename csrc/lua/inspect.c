@@ -60,6 +60,14 @@ static void set(lua_State *L, const char *field)
     lua_setfield(L, -2, field);
 }
 
+/* entry -> entry; nothing where it is not known */
+static void set_ms(lua_State *L, const char *field, int64_t ns)
+{
+  if (ns < 0) return;
+  lua_pushnumber(L, (lua_Number)ns / 1e6);
+  lua_setfield(L, -2, field);
+}
+
 /* -> "file:line" where the innermost Lua function of a coroutine stands, or nil */
 static void push_line(lua_State *L, lua_State *co)
 {
@@ -129,6 +137,7 @@ static bool fill_entry(lua_State *L, realm *R, weft_handle id)
   const char *status = handle_state_name(weft_routine_state_of(routine));
   uint32_t resumes = weft_routine_resumes(routine);
   int64_t cpu = weft_routine_cpu(R->world, routine);
+  int64_t wall = weft_routine_wall(R->world, routine);
   inspect_push_where(L, R, weft_routine_record(routine));
   set(L, "where");
   if ((routine = find(U, R, id)) == NULL) return false;
@@ -146,10 +155,8 @@ static bool fill_entry(lua_State *L, realm *R, weft_handle id)
   if (owner_push_of(L, R, routine)) lua_setfield(L, -2, "owner");
   lua_pushinteger(L, (lua_Integer)resumes);
   lua_setfield(L, -2, "resumes");
-  if (cpu >= 0) {
-    lua_pushnumber(L, (lua_Number)cpu / 1e6);
-    lua_setfield(L, -2, "cpuMs");
-  }
+  set_ms(L, "cpuMs", cpu);
+  set_ms(L, "wallMs", wall);
   return true;
 }
 

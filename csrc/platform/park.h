@@ -60,8 +60,8 @@ void weft__thread_lower(void);
    that tell of its own faults; and gives it a name of at most 15 bytes for debuggers. */
 void weft__thread_settle(const char *name);
 
-/* From now on `child` is called in every child of a fork, on its only thread; `before` and `after`
-   stand around the fork in the parent, and `after` in the child as well. WEFT_NOMEM. */
+/* From now on `before` is called before every fork, `after` after it in the parent, and `child` in the
+   child, on its only thread. WEFT_NOMEM. */
 weft_status weft__fork_watch(void (*before)(void), void (*after)(void), void (*child)(void));
 
 /*

@@ -45,8 +45,9 @@ function readers.speed(text)
   return text
 end
 
-function readers.trace()
-  refuse("--trace is not in this version")
+function readers.trace(text)
+  if text == "" then refuse("--trace needs the path of a file") end
+  return text
 end
 
 -- Takes "--name value" or "--name=value" at words[i]; returns where the next word is.
@@ -159,6 +160,15 @@ local function tellRefused(world)
     stats.rejected, stats.capacity))
 end
 
+-- True if there was nothing to write, or it is written.
+local function writeTrace(path)
+  if not path then return true end
+  weft.trace.stop()
+  local ok, why = weft.trace.write(path)
+  if not ok then io.stderr:write("weft: the trace is not written: ", why, "\n") end
+  return ok
+end
+
 local function interrupted()
   return core.interrupted() > 0
 end
@@ -181,21 +191,26 @@ end
 local function run(terminal, words)
   local script, options, arguments = readRun(words)
   local world = weft.default()
+  if options.trace then weft.trace.start() end
   local ok, err = runChunk(script, arguments)
   if not ok then
     io.stderr:write("weft: ", err, "\n")
     world:close()
+    writeTrace(options.trace)
     leave(isInterrupt(err) and EXIT_INTERRUPTED or EXIT_FAILED)
   end
-  if core.refusal(world) then leave(0) end -- the script ran its world itself, and closed it
+  if core.refusal(world) then -- the script ran its world itself, and closed it
+    leave(writeTrace(options.trace) and 0 or EXIT_FAILED)
+  end
   core.catchInterrupt()
   local seen = watchErrors(world)
   ok = runWorld(world, options, terminal)
   local stopped = interrupted()
   tellRefused(world)
   world:close()
+  local written = writeTrace(options.trace)
   if stopped then leave(EXIT_INTERRUPTED) end
-  leave(ok and not seen.failed and 0 or EXIT_FAILED)
+  leave(ok and written and not seen.failed and 0 or EXIT_FAILED)
 end
 
 local function version()

@@ -30,6 +30,7 @@ core.worldMethods.run = run.run
 ---@field flow weft.FlowModule the same as `require "weft.flow"`
 ---@field service weft.ServiceModule the same as `require "weft.service"`; see types_service.lua
 ---@field thread weft.ThreadModule the same as `require "weft.thread"`
+---@field trace weft.TraceModule see types_trace.lua
 ---@field columns fun(types: table<string, weft.ElementType>): weft.Columns see columns.lua
 ---@field pool weft.PoolModule the same as `require "weft.pool"`
 ---@field save weft.SaveModule the same as `require "weft.save"`
@@ -45,6 +46,7 @@ local weft = {
   buffer = core.buffer,
   timer = timer,
   flow = flow,
+  trace = core.trace,
   columns = columns.columns,
   pool = pool,
   save = save,

@@ -56,6 +56,7 @@
 ---@field owner? weft.Owner who owns it
 ---@field resumes integer how often it was resumed
 ---@field cpuMs? number about how long it has run, by samples; in a watched world (`slowResumeMs`)
+---@field wallMs? number how long its resumes have taken by the clock, while `weft.trace` ran
 
 ---@alias weft.Phase "preUpdate"|"fixedUpdate"|"update"|"postUpdate"
 

@@ -98,6 +98,9 @@ typedef struct weft_world_hooks {
   /* Writes where the routine's code stands, such as "file:line", for the overflow message.
      Called inside a signal handler: no allocation, no locks. */
   void (*describe)(void *host, weft_routine *routine, char *text, size_t size);
+  /* Writes a short name for people, for traces; `text` holds one already, for hosts that know none. Must
+     not call back into the world. */
+  void (*label)(void *host, weft_routine *routine, char *text, size_t size);
 } weft_world_hooks;
 
 typedef struct weft_world_config {
