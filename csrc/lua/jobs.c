@@ -17,6 +17,7 @@ typedef struct job_object {
   work *work;
   bool foreign; /* another state has started it: this one is not told of its end, and looks */
   bool claimed; /* it reads the output first; again, if there was no memory the first time */
+  bool adopted; /* it is among the objects that this state knows by their work */
   int values; /* in the registry, once they were asked for: a list of the results, or of the error */
 } job_object;
 
@@ -89,9 +90,17 @@ static void push_list(lua_State *L, job_object *o)
   lua_rawgeti(L, LUA_REGISTRYINDEX, o->values);
 }
 
+/* Reading a few numbers again is less work than keeping a list of them. */
+static bool is_small(const work *w)
+{
+  return w->state == WEFT_JOB_COMPLETED && w->output && w->output->object_count == 0 &&
+         w->output->size <= 64;
+}
+
 /* -> the values of the list; how many */
 static int push_values(lua_State *L, job_object *o)
 {
+  if (is_small(o->work)) return transfer_read(L, o->work->output, &(transfer_side){0});
   push_list(L, o);
   int list = lua_gettop(L);
   lua_getfield(L, list, "n");
@@ -235,14 +244,19 @@ paths *jobs_take_paths(lua_State *L, universe *U, const char *who)
   return weft_counted_keep(known);
 }
 
-static void set_names(universe *U, work *w, const char *name)
+/* Written by hand: each job has a name, and few are ever asked for it. */
+static void set_name(universe *U, work *w, const char *name)
 {
-  if (name)
-    snprintf(w->name, sizeof w->name, "job %llu '%s'", (unsigned long long)++U->work_count,
-             name);
-  else
-    snprintf(w->name, sizeof w->name, "job %llu", (unsigned long long)++U->work_count);
-  snprintf(w->borrower, sizeof w->borrower, "on loan to %s", w->name);
+  char digits[20];
+  size_t at = sizeof digits, length = strlen("job ");
+  uint64_t number = ++U->work_count;
+  for (; at == sizeof digits || number > 0; number /= 10)
+    digits[--at] = (char)('0' + number % 10);
+  memcpy(w->name, "job ", length);
+  memcpy(w->name + length, digits + at, sizeof digits - at);
+  length += sizeof digits - at;
+  w->name[length] = '\0';
+  if (name) snprintf(w->name + length, sizeof w->name - length, " '%s'", name);
 }
 
 static job_object *push_empty(lua_State *L, const waitable_kind *kind, const char *who)
@@ -259,15 +273,17 @@ static void push_objects(lua_State *L)
   lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
-/* job on top -> job; this state's object for the work */
-static void adopt(lua_State *L, job_object *o, work *w)
+/* This state's object for its work is known from when it first crosses: it may come back. */
+static void adopt(lua_State *L, int index, job_object *o)
 {
+  if (o->foreign || o->adopted) return;
+  lua_pushvalue(L, index);
   push_objects(L);
-  lua_pushlightuserdata(L, w);
+  lua_pushlightuserdata(L, o->work);
   lua_pushvalue(L, -3);
   lua_rawset(L, -3);
-  lua_pop(L, 1);
-  w->object = &o->base;
+  lua_pop(L, 2);
+  o->adopted = true;
 }
 
 /* -> job, with its work; nothing of it has begun */
@@ -276,7 +292,7 @@ static job_object *push_object(lua_State *L, universe *U, crew *c, const char *w
   job_object *o = push_empty(L, &job_kind, who);
   o->work = work_new(c, U->inbox);
   if (!o->work) luaL_error(L, "%s: not enough memory", who);
-  adopt(L, o, o->work);
+  o->work->object = &o->base;
   return o;
 }
 
@@ -299,7 +315,9 @@ static void push_work(lua_State *L, work *w)
   if (ours && push_known(L, w)) return;
   job_object *o = push_empty(L, ours ? &job_kind : &foreign_kind, "weft.jobs");
   o->work = weft_counted_keep(w);
-  if (ours) adopt(L, o, w);
+  if (!ours) return;
+  w->object = &o->base;
+  adopt(L, -1, o);
 }
 
 static job_object *job_test(lua_State *L, int index)
@@ -317,8 +335,9 @@ void *jobs_find_counted(lua_State *L, int index, enum reference_kind *kind)
     *kind = REFERENCE_SERVICE;
     return counted;
   }
-  const job_object *o = job_test(L, index);
+  job_object *o = job_test(L, index);
   if (o) {
+    adopt(L, index, o);
     *kind = REFERENCE_JOB;
     return o->work;
   }
@@ -362,6 +381,7 @@ static void lend(lua_State *L, work *w, const plan *p)
   const parcel *in = w->input;
   if (in->lending_count == 0) return;
   check_lendings(L, w, p);
+  snprintf(w->borrower, sizeof w->borrower, "on loan to %s", w->name);
   w->loans = weft_counted_new(in->lending_count * sizeof *w->loans, NULL);
   if (!w->loans) luaL_error(L, "%s: not enough memory", p->who);
   for (uint32_t i = 0; i < in->lending_count; i++) {
@@ -425,7 +445,7 @@ static int start(lua_State *L, const plan *p)
   if (p->kind == WORK_KERNEL) take_kernel(L, w, p);
   w->input = transfer_write(L, p->first, count, TRANSFER_ARGUMENTS, true);
   w->paths = jobs_take_paths(L, U, p->who);
-  set_names(U, w, p->name);
+  set_name(U, w, p->name);
   lend(L, w, p);
   link_work(U, w);
   weft_counted_keep(w);

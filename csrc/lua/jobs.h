@@ -28,6 +28,15 @@ typedef struct paths {
   char text[];
 } paths;
 
+/* Two coroutines of a thread's state, for one job at a time; `kept` is their place in the registry. */
+typedef struct pair {
+  lua_State *aide, *co;
+  int kept;
+} pair;
+
+/* Idle pairs that are kept. */
+#define MAX_PAIRS 16
+
 /* The Lua state of one thread of the pool, which alone touches it. */
 struct worker {
   crew *crew;
@@ -40,9 +49,9 @@ struct worker {
   /* What the protected call that begins is to do. */
   int (*fn)(lua_State *L, void *context);
   void *context;
-  int call, globals, pairs; /* in its registry: the function for that, what makes globals, idle
-                               pairs of coroutines */
-  uint32_t pair_count;
+  int call, globals; /* in its registry: the function for that, what makes globals */
+  pair idle[MAX_PAIRS];
+  uint32_t idle_count;
 };
 
 /* A counted object. */

@@ -257,8 +257,6 @@ static int open_parts(lua_State *L)
   me->universe->crew = weft_counted_keep(me->crew);
   lua_pushcclosure(L, call_protected, 1);
   me->call = luaL_ref(L, LUA_REGISTRYINDEX);
-  lua_newtable(L);
-  me->pairs = luaL_ref(L, LUA_REGISTRYINDEX);
   me->donor = threads_push_donor(L, me->crew->config.stack_bytes / 2);
   luaL_ref(L, LUA_REGISTRYINDEX);
   lua_getglobal(L, "require");
@@ -283,7 +281,7 @@ static bool open_state(worker *me, work *w)
     note_wrong(w, NULL);
     return false;
   }
-  me->pair_count = 0;
+  me->idle_count = 0;
   lua_pushcfunction(L, open_parts);
   lua_pushlightuserdata(L, me);
   lua_pushlightuserdata(L, w);

@@ -11,68 +11,68 @@
 
 #include "lua/jobs.h"
 
-/* Idle pairs that are kept. */
-#define MAX_PAIRS 16
-
 /* One run of a work's function. */
 typedef struct run {
   worker *me;
   work *work;
-  lua_State *aide, *co;
-  int pair;  /* where the pair is kept in the registry */
-  int views; /* the list of the first views of its holds */
+  pair pair;
+  int views; /* in the registry: the list of the first views of its holds; LUA_NOREF for none */
   int count; /* values on the aide */
   size_t first, last;
 } run;
 
 /* --- Pairs of coroutines ------------------------------------------------------------------- */
 
-/* -> of the main coroutine: nothing. A pair of coroutines, idle or new. */
-static int take_pair(lua_State *L, void *context)
+/* -> ; a new pair, kept in the registry */
+static int make_pair(lua_State *L, void *context)
 {
-  run *r = context;
-  worker *me = r->me;
-  lua_rawgeti(L, LUA_REGISTRYINDEX, me->pairs);
-  if (me->pair_count > 0) {
-    lua_rawgeti(L, -1, (int)me->pair_count);
-    r->pair = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_pushboolean(L, 0);
-    lua_rawseti(L, -2, (int)me->pair_count--);
-  } else {
-    lua_createtable(L, 2, 0);
-    lua_newthread(L);
-    lua_rawseti(L, -2, 1);
-    lua_newthread(L);
-    lua_rawseti(L, -2, 2);
-    r->pair = luaL_ref(L, LUA_REGISTRYINDEX);
-  }
-  lua_rawgeti(L, LUA_REGISTRYINDEX, r->pair);
-  lua_rawgeti(L, -1, 1);
-  lua_rawgeti(L, -2, 2);
-  r->aide = lua_tothread(L, -2);
-  r->co = lua_tothread(L, -1);
-  luaL_checkstack(r->aide, LUA_MINSTACK, NULL);
-  luaL_checkstack(r->co, LUA_MINSTACK, NULL);
+  pair *p = context;
+  lua_createtable(L, 2, 0);
+  p->aide = lua_newthread(L);
+  luaL_checkstack(p->aide, LUA_MINSTACK, NULL);
+  lua_rawseti(L, -2, 1);
+  p->co = lua_newthread(L);
+  luaL_checkstack(p->co, LUA_MINSTACK, NULL);
+  lua_rawseti(L, -2, 2);
+  p->kept = luaL_ref(L, LUA_REGISTRYINDEX);
   return 0;
 }
 
-typedef struct pair_return {
-  run *run;
-  bool reusable;
-} pair_return;
-
-static int give_pair(lua_State *L, void *context)
+/* An idle pair or a new one; false without memory. */
+static bool take_pair(run *r)
 {
-  const pair_return *give = context;
-  worker *me = give->run->me;
-  if (give->reusable && me->pair_count < MAX_PAIRS) {
-    lua_rawgeti(L, LUA_REGISTRYINDEX, me->pairs);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, give->run->pair);
-    lua_rawseti(L, -2, (int)me->pair_count + 1);
-    me->pair_count++;
+  worker *me = r->me;
+  pair p;
+  if (me->idle_count > 0) {
+    p = me->idle[--me->idle_count];
+  } else if (worker_protect(me, me->L, make_pair, &p, 0, 0) != LUA_OK) {
+    lua_pop(me->L, 1);
+    return false;
   }
-  luaL_unref(L, LUA_REGISTRYINDEX, give->run->pair);
+  r->pair = p;
+  return true;
+}
+
+/* Room for values on a coroutine of the pair that is empty: there is always some. */
+static bool make_room(lua_State *L, int count)
+{
+  return count <= LUA_MINSTACK / 2 || compat_grow(L, count + LUA_MINSTACK);
+}
+
+static int drop_pair(lua_State *L, void *context)
+{
+  const pair *p = context;
+  luaL_unref(L, LUA_REGISTRYINDEX, p->kept);
   return 0;
+}
+
+static void give_pair(run *r, bool reusable)
+{
+  worker *me = r->me;
+  if (reusable && me->idle_count < MAX_PAIRS)
+    me->idle[me->idle_count++] = r->pair;
+  else if (worker_protect(me, me->L, drop_pair, &r->pair, 0, 0) != LUA_OK)
+    lua_pop(me->L, 1);
 }
 
 /* --- Reading ------------------------------------------------------------------------------- */
@@ -100,12 +100,16 @@ static void find_function(lua_State *L)
 static int read_input(lua_State *L, void *context)
 {
   run *r = context;
-  lua_newtable(L); /* 1: views */
-  lua_pushvalue(L, 1);
-  r->views = luaL_ref(L, LUA_REGISTRYINDEX);
-  lua_rawgeti(L, LUA_REGISTRYINDEX, r->me->globals);
-  lua_call(L, 0, 1); /* 2: globals */
-  transfer_side side = {.lent = true, .globals = 2, .views = 1, .job = r->work};
+  bool may_lend = r->work->input->reference_count > 0;
+  lua_settop(L, 2); /* views and globals, where they are needed */
+  if (may_lend) {
+    lua_newtable(L);
+    lua_replace(L, 1);
+    lua_pushvalue(L, 1);
+    r->views = luaL_ref(L, LUA_REGISTRYINDEX);
+  }
+  transfer_side side = {
+      .lent = true, .globals = 2, .maker = r->me->globals, .views = may_lend, .job = r->work};
   int count = transfer_read(L, r->work->input, &side);
   lua_pushvalue(L, 3);
   if (lua_type(L, -1) == LUA_TSTRING) find_function(L);
@@ -163,7 +167,7 @@ static int write_results(lua_State *L, void *context)
 static int add_trace(lua_State *L, void *context)
 {
   const run *r = context;
-  if (lua_type(L, 1) == LUA_TSTRING) luaL_traceback(L, r->co, lua_tostring(L, 1), 0);
+  if (lua_type(L, 1) == LUA_TSTRING) luaL_traceback(L, r->pair.co, lua_tostring(L, 1), 0);
   return 1;
 }
 
@@ -192,7 +196,7 @@ static int write_error_text(lua_State *L, void *context)
 /* error on the aide -> */
 static void leave_error(run *r)
 {
-  lua_State *L = r->aide;
+  lua_State *L = r->pair.aide;
   work *w = r->work;
   if (w->kind == WORK_RANGE && !work_fails_first(w)) {
     lua_settop(L, 0);
@@ -214,11 +218,11 @@ static void leave_error(run *r)
 /* Error on top of the job's coroutine -> ; its to-be-closed variables run, and may wait. */
 static void fail(run *r)
 {
-  lua_xmove(r->co, r->aide, 1);
-  if (worker_protect(r->me, r->aide, add_trace, r, 1, 1) != LUA_OK) {
+  lua_xmove(r->pair.co, r->pair.aide, 1);
+  if (worker_protect(r->me, r->pair.aide, add_trace, r, 1, 1) != LUA_OK) {
     /* without memory for a trace: that is the error then */
   }
-  if (COMPAT_CAN_CLOSE) (void)compat_close(r->co);
+  if (COMPAT_CAN_CLOSE) (void)compat_close(r->pair.co);
   leave_error(r);
 }
 
@@ -237,14 +241,14 @@ static weft_status yield(run *r)
 static int resume(run *r, int nargs)
 {
   int count = 0;
-  int status = compat_resume(r->co, r->me->donor, nargs, &count);
+  int status = compat_resume(r->pair.co, r->me->donor, nargs, &count);
   while (status == LUA_YIELD) {
-    lua_pop(r->co, compat_yielded(r->co, count));
+    lua_pop(r->pair.co, compat_yielded(r->pair.co, count));
     if (yield(r) == WEFT_STOPPED) {
-      binding_push_cancelled(r->co);
+      binding_push_cancelled(r->pair.co);
       return LUA_ERRRUN;
     }
-    status = compat_resume(r->co, r->me->donor, 0, &count);
+    status = compat_resume(r->pair.co, r->me->donor, 0, &count);
   }
   return status;
 }
@@ -253,12 +257,12 @@ static int resume(run *r, int nargs)
 static bool call(run *r)
 {
   int count = r->count;
-  if (!compat_grow(r->co, count + LUA_MINSTACK)) {
+  if (!make_room(r->pair.co, count)) {
     r->work->wrong = "not enough memory";
-    lua_settop(r->aide, 0);
+    lua_settop(r->pair.aide, 0);
     return false;
   }
-  lua_xmove(r->aide, r->co, count);
+  lua_xmove(r->pair.aide, r->pair.co, count);
   int status = resume(r, count - 1);
   if (status == LUA_OK) return true;
   fail(r);
@@ -293,25 +297,24 @@ static void wait_for_borrowers(run *r)
 
 static bool finish(run *r)
 {
-  int count = lua_gettop(r->co);
-  if (!compat_grow(r->aide, count + LUA_MINSTACK)) {
+  int count = lua_gettop(r->pair.co);
+  if (!make_room(r->pair.aide, count)) {
     r->work->wrong = "not enough memory";
     return false;
   }
-  lua_xmove(r->co, r->aide, count);
-  if (worker_protect(r->me, r->aide, write_results, r, count, 0) == LUA_OK) return true;
+  lua_xmove(r->pair.co, r->pair.aide, count);
+  if (worker_protect(r->me, r->pair.aide, write_results, r, count, 0) == LUA_OK) return true;
   leave_error(r);
   return false;
 }
 
 static bool begin(run *r)
 {
-  if (worker_protect(r->me, r->me->L, take_pair, r, 0, 0) != LUA_OK) {
+  if (!take_pair(r)) {
     r->work->wrong = "not enough memory";
-    lua_pop(r->me->L, 1);
     return false;
   }
-  if (worker_protect(r->me, r->aide, read_input, r, 0, LUA_MULTRET) == LUA_OK) return true;
+  if (worker_protect(r->me, r->pair.aide, read_input, r, 0, LUA_MULTRET) == LUA_OK) return true;
   leave_error(r);
   return false;
 }
@@ -320,13 +323,13 @@ static void end(run *r, bool reusable)
 {
   lua_State *L = r->me->L;
   r->me->running = NULL;
-  if (!r->aide) return;
-  lua_settop(r->aide, 0);
-  if (reusable) lua_settop(r->co, 0);
-  compat_clear_hook(r->co);
-  if (worker_protect(r->me, L, end_views, r, 0, 0) != LUA_OK) lua_pop(L, 1);
-  pair_return give = {r, reusable};
-  if (worker_protect(r->me, L, give_pair, &give, 0, 0) != LUA_OK) lua_pop(L, 1);
+  if (!r->pair.aide) return;
+  lua_settop(r->pair.aide, 0);
+  if (reusable) lua_settop(r->pair.co, 0);
+  compat_clear_hook(r->pair.co);
+  if (r->views != LUA_NOREF && worker_protect(r->me, L, end_views, r, 0, 0) != LUA_OK)
+    lua_pop(L, 1);
+  give_pair(r, reusable);
   work_take_in(L, r->me->universe);
 }
 
@@ -431,13 +434,13 @@ static int push_part(lua_State *L, void *context)
 static bool begin_part(run *r)
 {
   worker *me = r->me;
-  if (worker_protect(me, me->L, take_pair, r, 0, 0) != LUA_OK) {
-    lua_pop(me->L, 1);
+  if (!take_pair(r)) {
     r->work->wrong = "not enough memory";
     return false;
   }
-  if ((find_range(me, r->work) || worker_protect(me, r->aide, read_range, r, 0, 0) == LUA_OK) &&
-      worker_protect(me, r->aide, push_part, r, 0, LUA_MULTRET) == LUA_OK)
+  if ((find_range(me, r->work) ||
+       worker_protect(me, r->pair.aide, read_range, r, 0, 0) == LUA_OK) &&
+      worker_protect(me, r->pair.aide, push_part, r, 0, LUA_MULTRET) == LUA_OK)
     return true;
   leave_error(r);
   return false;

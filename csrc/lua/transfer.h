@@ -42,6 +42,7 @@ typedef struct parcel {
   lending *lendings;
   uint32_t reference_count, lending_count;
   uint32_t value_count;
+  uint32_t object_count; /* tables, functions and what travels by reference */
   size_t size;
   uint8_t bytes[];
 } parcel;
@@ -89,7 +90,8 @@ void transfer_read_open(lua_State *L);
 typedef struct transfer_side {
   bool lent;       /* what comes is lent, as arguments are, and not given, as results are */
   bool second;     /* another state has read it before, and has the buffers */
-  int globals;     /* where on the stack the globals are, or 0 for the state's */
+  int globals;     /* where on the stack the globals are, or will be; 0 for the state's */
+  int maker;       /* in the registry: what makes them, when they are first needed */
   int views;       /* where a list is for the first view of each new hold, or 0 */
   const void *job; /* the work that what is lent is lent to, or NULL */
 } transfer_side;

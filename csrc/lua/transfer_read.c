@@ -16,13 +16,13 @@
 typedef struct reader {
   const parcel *from;
   const uint8_t *at, *end;
-  int objects; /* where on the stack the list of objects is */
+  int objects; /* where on the stack the list of objects is; nil where there are none */
   uint32_t count;
   const transfer_side *side;
 } reader;
 
-/* The address of the first is the key of a table of what makes functions (lua/weft/factories.lua), by
-   the hash of their code; that of the second of the function that makes such makers. */
+/* The address of the first is the key of a table of what makes functions (lua/weft/factories.lua), or
+   of functions, by the hash of their code; that of the second of the function that makes such makers. */
 static const char factories_key, factory_key;
 
 static int damaged(lua_State *L)
@@ -70,6 +70,7 @@ static const char *take_bytes(lua_State *L, reader *r, size_t length)
 /* object on top -> object; it gets the next number */
 static void add_object(lua_State *L, reader *r)
 {
+  if (r->count == r->from->object_count) damaged(L);
   lua_pushvalue(L, -1);
   lua_rawseti(L, r->objects, (int)++r->count);
 }
@@ -92,16 +93,22 @@ static void read_object(lua_State *L, reader *r)
 
 static void push_globals(lua_State *L, const reader *r)
 {
-  if (r->side->globals)
-    lua_pushvalue(L, r->side->globals);
-  else
+  if (!r->side->globals) {
     compat_push_globals(L);
+    return;
+  }
+  if (lua_isnil(L, r->side->globals)) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, r->side->maker);
+    lua_call(L, 0, 1);
+    lua_replace(L, r->side->globals);
+  }
+  lua_pushvalue(L, r->side->globals);
 }
 
 /* --- Functions ----------------------------------------------------------------------------- */
 
-/* -> whether what makes functions of this code is there: maker */
-static bool push_known_factory(lua_State *L, uint64_t hash, const char *code, size_t length)
+/* -> what is known of this code, if anything is: a maker; on 5.4 the function */
+static bool push_known(lua_State *L, uint64_t hash, const char *code, size_t length)
 {
   size_t known_length;
   lua_pushlightuserdata(L, (void *)&factories_key);
@@ -123,10 +130,10 @@ static bool push_known_factory(lua_State *L, uint64_t hash, const char *code, si
   return same;
 }
 
-/* As many makers are kept; beyond that, all are forgotten. */
+/* As much is kept; beyond that, all is forgotten. */
 #define MAX_FACTORIES 1024
 
-/* -> the table of makers, with room for one more */
+/* -> the table of what is known, with room for one more */
 static void push_factories(lua_State *L)
 {
   lua_pushlightuserdata(L, (void *)&factories_key);
@@ -146,6 +153,20 @@ static void push_factories(lua_State *L)
   lua_rawseti(L, -2, 0);
 }
 
+/* maker or function on top -> the same; it is remembered */
+static void remember(lua_State *L, uint64_t hash, const char *code, size_t length)
+{
+  push_factories(L);
+  lua_pushlstring(L, (const char *)&hash, sizeof hash);
+  lua_createtable(L, 2, 0);
+  lua_pushlstring(L, code, length);
+  lua_rawseti(L, -2, 1);
+  lua_pushvalue(L, -4);
+  lua_rawseti(L, -2, 2);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
 /* Makes one and remembers it. -> maker, or nothing where there are none */
 static bool push_new_factory(lua_State *L, uint64_t hash, const char *code, size_t length)
 {
@@ -157,29 +178,27 @@ static bool push_new_factory(lua_State *L, uint64_t hash, const char *code, size
   }
   lua_pushlstring(L, code, length);
   lua_call(L, 1, 1);
-  push_factories(L);
-  lua_pushlstring(L, (const char *)&hash, sizeof hash);
-  lua_createtable(L, 2, 0);
-  lua_pushlstring(L, code, length);
-  lua_rawseti(L, -2, 1);
-  lua_pushvalue(L, -4);
-  lua_rawseti(L, -2, 2);
-  lua_rawset(L, -3);
-  lua_pop(L, 1);
+  remember(L, hash, code, length);
   return true;
 }
 
 /* On LuaJIT a function that is loaded is compiled anew. There each code is loaded once, as part of a
-   maker, whose functions share what was compiled. */
+   maker, whose functions share what was compiled. On 5.4 a function that captures nothing, globals
+   neither, is the same for all jobs; the others have captured locals of their own. */
 static void push_function(lua_State *L, uint64_t hash, const char *code, size_t length)
 {
-  if (WEFT_LUAJIT &&
-      (push_known_factory(L, hash, code, length) || push_new_factory(L, hash, code, length))) {
+  bool known = push_known(L, hash, code, length);
+  if (WEFT_LUAJIT && (known || push_new_factory(L, hash, code, length))) {
     lua_call(L, 0, 1);
     return;
   }
-  if (luaL_loadbufferx(L, code, length, "=job", "b") == LUA_OK) return;
-  lua_error(L);
+  if (known) return;
+  if (luaL_loadbufferx(L, code, length, "=job", "b") != LUA_OK) lua_error(L);
+  if (WEFT_LUAJIT) return;
+  if (lua_getupvalue(L, -1, 1))
+    lua_pop(L, 1);
+  else
+    remember(L, hash, code, length);
 }
 
 static void read_function(lua_State *L, reader *r)
@@ -190,8 +209,10 @@ static void read_function(lua_State *L, reader *r)
   const char *code = take_bytes(L, r, length);
   if (XXH64(code, length, 0) != hash) damaged(L);
   push_function(L, hash, code, length);
-  push_globals(L, r);
-  compat_set_environment(L, -2);
+  if (WEFT_LUAJIT) {
+    push_globals(L, r);
+    compat_set_environment(L, -2);
+  }
   add_object(L, r);
 }
 
@@ -289,8 +310,10 @@ static void read_number(lua_State *L, reader *r, uint8_t tag)
 /* library -> that of the job's globals, if it has its own */
 static void push_own_library(lua_State *L, const reader *r, const char *name, size_t length)
 {
+  push_globals(L, r);
   lua_pushlstring(L, name, length);
-  lua_gettable(L, r->side->globals);
+  lua_gettable(L, -2);
+  lua_remove(L, -2);
   if (!lua_istable(L, -1))
     lua_pop(L, 1);
   else
@@ -427,7 +450,10 @@ int transfer_read(lua_State *L, const parcel *p, const transfer_side *side)
 {
   int count = (int)p->value_count;
   luaL_checkstack(L, count + LUA_MINSTACK, "too many values");
-  lua_newtable(L);
+  if (p->object_count > 0)
+    lua_createtable(L, p->object_count < 8 ? (int)p->object_count : 8, 0);
+  else
+    lua_pushnil(L);
   reader r = {.from = p,
               .at = p->bytes,
               .end = p->bytes + p->size,

@@ -30,10 +30,11 @@ typedef struct item {
   size_t hints;  /* where the hints of a table stand */
 } item;
 
+/* One is kept for the next time, between two, with room for what is usual. */
 typedef struct writer {
   uint8_t *bytes, small[512];
   size_t size, room;
-  item *items; /* items[i - 1] is number i */
+  item *items, few[8]; /* items[i - 1] is number i */
   uint32_t count, item_room;
   map objects, upvalues;
   reference *references;
@@ -48,8 +49,8 @@ typedef struct writer {
   bool has_function;
 } writer;
 
-/* Its address is the key of the writers' metatable. */
-static const char meta_key;
+/* Addresses, the keys of: the writers' metatable; the writer that is kept; a table for its list. */
+static const char meta_key, writer_key, order_key;
 
 /* --- Memory -------------------------------------------------------------------------------- */
 
@@ -61,42 +62,109 @@ static void drop_references(reference *references, uint32_t count)
 
 static void map_init(map *m)
 {
-  *m = (map){.entries = m->small, .size = sizeof m->small / sizeof *m->small};
+  memset(m->small, 0, sizeof m->small);
+  m->entries = m->small;
+  m->size = sizeof m->small / sizeof *m->small;
+  m->count = 0;
+}
+
+static void map_fini(map *m)
+{
+  if (m->entries != m->small) weft_counted_drop(m->entries);
+  if (m->count > 0) map_init(m);
 }
 
 static void writer_init(writer *w)
 {
-  *w = (writer){.bytes = w->small, .room = sizeof w->small};
-  map_init(&w->objects);
-  map_init(&w->upvalues);
+  w->bytes = w->small;
+  w->room = sizeof w->small;
+  w->size = 0;
+  w->items = w->few;
+  w->item_room = sizeof w->few / sizeof *w->few;
+  w->references = NULL;
+  w->lendings = NULL;
+  w->reference_count = w->reference_room = w->lending_count = w->lending_room = 0;
+  w->count = w->current = w->root = 0;
+  w->in_key = false;
 }
 
 static void writer_fini(writer *w)
 {
   if (w->bytes != w->small) weft_counted_drop(w->bytes);
-  if (w->objects.entries != w->objects.small) weft_counted_drop(w->objects.entries);
-  if (w->upvalues.entries != w->upvalues.small) weft_counted_drop(w->upvalues.entries);
-  weft_counted_drop(w->items);
+  if (w->items != w->few) weft_counted_drop(w->items);
+  map_fini(&w->objects);
+  map_fini(&w->upvalues);
   weft_counted_drop(w->lendings);
   drop_references(w->references, w->reference_count);
   writer_init(w);
 }
 
-/* Of one that an error has left behind. */
+/* Of one that an error has left behind, or at the end of the state. */
 static int writer_gc(lua_State *L)
 {
   writer_fini(lua_touserdata(L, 1));
   return 0;
 }
 
-static writer *push_writer(lua_State *L)
+static writer *push_new_writer(lua_State *L)
 {
   writer *w = lua_newuserdata(L, sizeof *w);
   writer_init(w);
+  map_init(&w->objects);
+  map_init(&w->upvalues);
   lua_pushlightuserdata(L, (void *)&meta_key);
   lua_rawget(L, LUA_REGISTRYINDEX);
   lua_setmetatable(L, -2);
   return w;
+}
+
+/* -> what is kept under the key, false if it is with somebody; who takes it leaves false */
+static void push_kept(lua_State *L, const char *key)
+{
+  lua_pushlightuserdata(L, (void *)key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  lua_pushlightuserdata(L, (void *)key);
+  lua_pushboolean(L, 0);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* value on top -> ; kept for the next time */
+static void keep(lua_State *L, const char *key)
+{
+  lua_pushlightuserdata(L, (void *)key);
+  lua_insert(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* -> writer; a finalizer that writes while another one is writing gets a new one */
+static writer *push_writer(lua_State *L)
+{
+  push_kept(L, &writer_key);
+  writer *w = lua_touserdata(L, -1);
+  if (w) return w;
+  lua_pop(L, 1);
+  return push_new_writer(L);
+}
+
+/* -> table */
+static void push_order(lua_State *L)
+{
+  push_kept(L, &order_key);
+  if (lua_istable(L, -1)) return;
+  lua_pop(L, 1);
+  lua_createtable(L, 8, 0);
+}
+
+/* A long one is not kept, and none keeps what was in it. */
+static void keep_order(lua_State *L, const writer *w)
+{
+  if (w->count == 0 || w->count > 8) return;
+  lua_pushvalue(L, w->order);
+  for (int i = (int)w->count; i > 0; i--) {
+    lua_pushnil(L);
+    lua_rawseti(L, -2, i);
+  }
+  keep(L, &order_key);
 }
 
 static int no_memory(lua_State *L)
@@ -114,12 +182,13 @@ static void *grown(lua_State *L, void *array, const void *inner, size_t used, si
   return larger;
 }
 
-/* Room for one element more in a list of `count`. */
-#define RESERVE(L, list, count, room)                                                          \
+/* Room for one element more in a list of `count`; `inner` is one that is not to be freed, or NULL. */
+#define RESERVE(L, list, inner, count, room)                                                   \
   do {                                                                                         \
     if ((count) == (room)) {                                                                   \
       uint32_t larger_ = (room) ? (room)*2 : 16;                                               \
-      (list) = grown((L), (list), NULL, (count) * sizeof *(list), larger_ * sizeof *(list));   \
+      (list) =                                                                                 \
+          grown((L), (list), (inner), (count) * sizeof *(list), larger_ * sizeof *(list));     \
       (room) = larger_;                                                                        \
     }                                                                                          \
   } while (0)
@@ -416,10 +485,10 @@ static item *add_item(lua_State *L, writer *w, int index)
   if (depth > TRANSFER_MAX_DEPTH) too_deep(L, w);
   index = lua_absindex(L, index);
   if (w->count == 0) {
-    lua_createtable(L, 8, 0);
+    push_order(L);
     lua_replace(L, w->order);
   }
-  RESERVE(L, w->items, w->count, w->item_room);
+  RESERVE(L, w->items, w->few, w->count, w->item_room);
   lua_pushvalue(L, index);
   lua_rawseti(L, w->order, (int)w->count + 1);
   map_add(L, &w->objects, lua_topointer(L, index), w->count + 1);
@@ -502,7 +571,7 @@ static uint32_t reference_of(lua_State *L, writer *w, enum reference_kind kind, 
 {
   for (uint32_t i = 0; i < w->reference_count; i++)
     if (w->references[i].object == object) return i;
-  RESERVE(L, w->references, w->reference_count, w->reference_room);
+  RESERVE(L, w->references, NULL, w->reference_count, w->reference_room);
   w->references[w->reference_count] = (reference){kind, weft_counted_keep(object)};
   return w->reference_count++;
 }
@@ -512,7 +581,7 @@ static void put_buffer(lua_State *L, writer *w, int index, const view *v)
   add_item(L, w, index);
   uint32_t number = reference_of(L, w, REFERENCE_BUFFER, v->hold);
   uint32_t first = (uint32_t)buffer_first(v), count = (uint32_t)v->count;
-  RESERVE(L, w->lendings, w->lending_count, w->lending_room);
+  RESERVE(L, w->lendings, NULL, w->lending_count, w->lending_room);
   w->lendings[w->lending_count++] =
       (lending){number, first, (size_t)first + count, !v->read_only, w->root};
   put_tag(L, w, TAG_BUFFER);
@@ -725,6 +794,7 @@ static parcel *finish(lua_State *L, writer *w, int count)
   memcpy(p->bytes, w->bytes, w->size);
   p->size = w->size;
   p->value_count = (uint32_t)count;
+  p->object_count = w->count;
   p->references = w->references;
   p->reference_count = w->reference_count;
   p->lendings = w->lendings;
@@ -747,8 +817,10 @@ parcel *transfer_write(lua_State *L, int first, int count, enum transfer_what wh
   w->order = lua_gettop(L);
   put_all(L, w, first, count);
   parcel *p = finish(L, w, count);
+  keep_order(L, w);
   writer_fini(w);
-  lua_settop(L, top);
+  lua_settop(L, top + 1);
+  keep(L, &writer_key);
   return p;
 }
 
@@ -759,4 +831,8 @@ void transfer_open(lua_State *L)
   lua_pushcfunction(L, writer_gc);
   lua_setfield(L, -2, "__gc");
   lua_rawset(L, LUA_REGISTRYINDEX);
+  lua_pushboolean(L, 0);
+  keep(L, &writer_key);
+  lua_pushboolean(L, 0);
+  keep(L, &order_key);
 }
