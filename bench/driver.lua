@@ -118,12 +118,14 @@ end
 local function verdict(row, ours, ratio)
   if row.bar then return ratio <= row.bar and "ok" or "MISS" end
   if row.limit then return ours <= row.limit and "ok" or "MISS" end
+  if row.least then return ours >= row.least and "ok" or "MISS" end
   return ""
 end
 
 local function barText(row)
   if row.bar then return ("%gx"):format(row.bar) end
   if row.limit then return ("%g %s"):format(row.limit, row.unit) end
+  if row.least then return (">= %g"):format(row.least) end
   return ""
 end
 
@@ -153,14 +155,15 @@ local function judge(group, row)
   local key = row.key or "ns"
   row.unit = row.unit or key
   local result = { row = row }
-  local missing = theirs and lacks(theirs)
+  local lacking = lacks(ours)
+  local missing = lacking or theirs and lacks(theirs)
   local compared = theirs and not missing
   if ours.failed or compared and (theirs.failed or not agreeing(group, ours, theirs)) then
     failures = failures + 1
     result.verdict = "FAILED"
     return result
   end
-  result.ours = median(ours.values[key])
+  if not lacking then result.ours = median(ours.values[key]) end
   if missing then
     result.verdict = "missing: package " .. missing
     return result
@@ -178,7 +181,7 @@ local function runGroup(group)
   if #names == 0 then return end
   for _, name in ipairs(names) do
     group.sides[name].values = {}
-    group.sides[name].free = group.free
+    group.sides[name].free = group.sides[name].free or group.free
   end
   local count = group.runs and math.min(group.runs, runs or group.runs) or runs or 7
   for turn = 1, count do

@@ -4,8 +4,8 @@
 --
 -- A side is a program that checks its work and then prints "key number" lines. A row compares one
 -- key of our side with the same key of a peer. `bar` is the highest ratio that is good enough,
--- `limit` the highest value; a row with neither is reported only. The sides of a `free` group have
--- several threads and run on all processors.
+-- `limit` the highest value, `least` the lowest; a row with none of them is reported only. Sides of
+-- a `free` group have several threads and run on all processors.
 
 local vms = { "lua5.4", "luajit" }
 local groups = {}
@@ -406,7 +406,54 @@ for _, how in ipairs { "short", "long" } do
     rows = {
       { name = name .. "p50", vm = "C", key = "p50", limit = 0.5, unit = "ms" },
       { name = name .. "p99", vm = "C", key = "p99", limit = 1, unit = "ms" },
+      { name = name .. "worst", vm = "C", key = "p100", unit = "ms" },
     },
+  }
+end
+
+-- --- Jobs of Lua ----------------------------------------------------------------------------
+-- luv gives both sides their clock.
+
+local ways = {
+  { "serial", "Lua job there and back, one by one", 0.5 },
+  { "pipelined", "Lua job there and back, 1,000 at once", 0.5 },
+  { "string", "1 MB string to a Lua job and back" },
+  { "table", "10,000 numbers to a Lua job and back" },
+}
+for _, vm in ipairs(vms) do
+  for _, way in ipairs(ways) do
+    add {
+      free = true,
+      sides = {
+        weft = needing("luv", script(vm, "jobs", "weft", way[1])),
+        ["luv.new_work"] = needing("luv", script(vm, "jobs", "luv", way[1])),
+      },
+      rows = { { name = way[2], vm = vm, peer = "luv.new_work", key = "us", bar = way[3] } },
+    }
+  end
+end
+
+for _, vm in ipairs(vms) do
+  local function crowd(way, rows, runs)
+    for _, row in ipairs(rows) do row.vm = vm end
+    local side = needing("luv", script(vm, "crowd", way))
+    add { free = true, runs = runs, sides = { weft = side }, rows = rows }
+  end
+  crowd("jobs", { { name = "10,000 Lua jobs, all", key = "ms" } })
+  crowd("range", { { name = "parallelFor of 1,000,000, Lua", key = "ms", limit = 50 } })
+  local name = "Lua critical behind 20 of 200 ms, "
+  crowd("critical", {
+    { name = name .. "p50", key = "p50", unit = "ms" },
+    { name = name .. "p90", key = "p90", unit = "ms" },
+    { name = name .. "p99", key = "p99", unit = "ms", limit = 1 },
+    { name = name .. "worst", key = "p100", unit = "ms" },
+  }, 3)
+  add {
+    free = true,
+    runs = 3,
+    sides = { weft = needing("luv", script(vm, "particles")) },
+    rows = { { name = "threads busy, 10,000 particles", vm = vm, key = "percent", unit = "%",
+      least = 80 } },
   }
 end
 

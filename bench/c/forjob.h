@@ -57,6 +57,7 @@ static inline void print_delays(double *delays, size_t count, double unit, const
   qsort(delays, count, sizeof *delays, measure_by_value);
   measure_print("p50", delays[count / 2] / unit);
   measure_print("p99", delays[count * 99 / 100] / unit);
+  measure_print("p100", delays[count - 1] / unit);
 }
 
 /* --- Fork and join ------------------------------------------------------------------------- */
