@@ -85,7 +85,9 @@ local function outer(count, stripped)
     local list = table.concat(names, ",")
     local source = (count > 0 and "local " .. list .. "; " or "")
       .. "return function() return " .. list .. " end"
-    local code = string.dump(load(source, "=job"), stripped)
+    -- What fails here is always memory, and the machine does not say so.
+    local dumped, code = pcall(string.dump, assert(load(source, "=job")), stripped)
+    if not dumped then error("not enough memory", 0) end
     local first = readHead(code)
     local at, _, behind = findLast(code, first)
     outers[key] = sub(code, at, behind - 1)
