@@ -469,7 +469,7 @@ int jobs_start_native(lua_State *L, const native_work *native, void *load,
   w->kind = WORK_NATIVE;
   w->native = native;
   w->load = weft_counted_keep(load);
-  set_names(U, w, name);
+  set_name(U, w, name);
   link_work(U, w);
   weft_counted_keep(w);
   weft_job_options options = {.priority = priority, .ended = work_ended, .arg = w};
