@@ -451,7 +451,7 @@ static void put_buffer(lua_State *L, walker *w, int index, const view *v)
 static void put_ids(lua_State *L, walker *w, int list, uint32_t count)
 {
   uint32_t array;
-  void *elements;
+  void *elements = NULL;
   if (weft_save_array(w->save, WEFT_U32, &array) != WEFT_OK ||
       weft_save_elements(w->save, array, count, 0, &elements) != WEFT_OK)
     no_memory(L);
