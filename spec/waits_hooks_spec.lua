@@ -82,6 +82,40 @@ describe("a hook inside a wait", function()
     assert.is_truthy(output:find("true\t0\t0\t0\n41\n", 1, true), output)
   end)
 
+  it("for several may end one of them at any instruction #wait", function()
+    local output = run [[
+      local hung, closed, refused = 0, 0, 0
+      for _, way in ipairs { "any", "all" } do
+        for skip = 0, 60 do
+          local signal, fired = weft.signal(), false
+          local handle = world:start(function()
+            local count = 0
+            debug.sethook(function()
+              count = count + 1
+              if count <= skip or not routine.self() then return end
+              debug.sethook()
+              fired = true
+              signal:destroy()
+            end, "", 1)
+            local ok, first, _, reason = pcall(routine[way], { signal })
+            debug.sethook()
+            if ok and way == "all" then reason = first[1][2] end
+            if ok and reason == "closed" then closed = closed + 1 end
+            if not ok and tostring(first):find "destroyed" then refused = refused + 1 end
+          end)
+          world:tick(0.1)
+          world:tick(0.1)
+          if fired and handle:status() ~= "completed" then hung = hung + 1 end
+          signal:destroy()
+          world:tick(0.1)
+        end
+      end
+      debug.sethook()
+      print(hung, closed + refused, closed > 0, refused > 0, world:stats().active)
+    ]]
+    assert.equal("0\t122\ttrue\ttrue\t0\n", output)
+  end)
+
   it("that comes at every call may raise out of a callback, and ticks go on", function()
     local output = run [[
       local on = true

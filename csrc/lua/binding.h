@@ -366,8 +366,9 @@ typedef struct watch_set watch_set;
 void watches_new(lua_State *L, bool all); /* list -> set */
 const char *watches_name(lua_State *L);   /* of the function that it was given to */
 weft_status watches_arm(lua_State *L, realm *R, weft_routine *self, bool *done);
-weft_status watches_arm_set(realm *R, weft_routine *self, void *set, bool *done);
-void watches_keep(realm *R, const weft_routine *self);   /* set on the store -> */
+/* Some time after it was armed and disarmed again: what it waits for may have come since, or gone. */
+weft_status watches_arm_again(realm *R, weft_routine *self,
+                              bool *done);               /* set on the store -> */
 void watches_forget(realm *R, const weft_routine *self); /* the wait is over */
 int watches_push_answer(lua_State *L);                   /* what any or all returns */
 void watches_open(lua_State *L);
@@ -398,8 +399,9 @@ void scope_fini(lua_State *L, realm *R);
 scope *scope_check(lua_State *L, int index, const char *name);
 /* Arms the wait for a child; `*done`: there is none left. */
 weft_status scope_arm(weft_routine *self, scope *s, bool *done);
-/* The wait cannot be: the scope ends, its children are cancelled. */
-void scope_fail_waiting(weft_routine *self, scope *s);
+/* The host cannot wait for its children: they are cancelled and left to themselves. True if it has an
+   error of its own to end with; else it is over. */
+bool scope_gives_up(weft_routine *self, scope *s);
 bool scope_is_done(const scope *s);
 int scope_result(lua_State *L);
 /* A routine that may be a child has ended, or was never entered. */

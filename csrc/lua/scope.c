@@ -377,10 +377,12 @@ bool scope_is_done(const scope *s)
   return s->first == NO_CHILD;
 }
 
-void scope_fail_waiting(weft_routine *self, scope *s)
+bool scope_gives_up(weft_routine *self, scope *s)
 {
   leave_children(realm_of(self), s);
+  if (s->failure != FAILURE_NONE) return true;
   end(realm_of(self), self, s);
+  return false;
 }
 
 /* -> error, trace or false: of the child that failed */

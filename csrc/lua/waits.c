@@ -175,13 +175,13 @@ static HOT int continue_wait(lua_State *L, int status, lua_KContext context)
 /* --- How a wait begins --------------------------------------------------------------------- */
 
 /* Under C frames, in a coroutine of the script's own, or nowhere where anything may wait. */
-static RARE weft_routine *find_pinned(lua_State *L, const char *who)
+static RARE weft_routine *find_pinned(lua_State *L, size_t room, const char *who)
 {
   weft_routine *self = binding_self(binding_universe(L));
   if (!self || weft_routine_body(self) != routine_body) binding_outside(L, who);
   if (binding_in_finalizer(L, realm_of(self)))
     binding_misuse(L, "%s: not allowed in a finalizer (__gc); start a routine there", who);
-  if (weft_fiber_stack_left() < STACK_RESERVE)
+  if (weft_fiber_stack_left() < room)
     binding_misuse(L, "%s: C stack overflow; raise stackBytes, or recurse less", who);
   if (overruns_hooks_in_use(L)) realm_of(self)->universe->hooked = true;
   compat_abort_recording(L);
@@ -193,7 +193,7 @@ static inline weft_routine *find_waiter(lua_State *L, bool *compact, const char 
 {
   weft_routine *self = runs_on(L);
   *compact = self && lua_isyieldable(L);
-  return *compact ? self : find_pinned(L, who);
+  return *compact ? self : find_pinned(L, STACK_RESERVE, who);
 }
 
 weft_routine *waits_self(lua_State *L, const char *who)
@@ -487,33 +487,38 @@ static int api_wait_fd(lua_State *L)
 
 /* --- Scopes -------------------------------------------------------------------------------- */
 
-static RARE int fail_in_scope(lua_State *L, weft_routine *self, weft_status status)
+static const char who_scopes[] = "routine.scope";
+
+static RARE int fail_in_scope(lua_State *L, weft_status status)
 {
-  scope_fail_waiting(self, scope_check(L, 1, "routine.scope"));
   compat_before_throw(L);
-  return binding_failed(L, "routine.scope", status);
+  return binding_failed(L, who_scopes, status);
 }
 
 /* Waits for the children of the scope at 1, one after the other: until none is left, or until this
-   is to be left with `*count` values. What else stands on the stack stays. */
+   is to be left with `*count` values. What else stands on the stack stays. The room for it was there
+   when the scope began, and may be a little less by now: so half of that is enough, and nothing is
+   raised over children that live. An error that the scope has comes before one of the wait. */
 static bool leaves_for_child(lua_State *L, bool may_be_compact, int *count)
 {
   for (;;) {
-    bool compact, done = false;
-    weft_routine *self = find_waiter(L, &compact, "routine.scope");
-    scope *s = scope_check(L, 1, "routine.scope");
+    bool done = false;
+    weft_routine *self = runs_on(L);
+    scope *s = scope_check(L, 1, who_scopes);
+    bool compact = self && lua_isyieldable(L);
+    if (!compact) self = find_pinned(L, STACK_RESERVE / 2, who_scopes);
     weft_status status = scope_arm(self, s, &done);
     if (done) return false;
     if (compact && may_be_compact && status == WEFT_OK) {
       lua_KContext kind = keeps(KIND_SCOPE, lua_gettop(L));
-      *count = leave(L, self, true, status, kind, "routine.scope");
+      *count = leave(L, self, true, status, kind, who_scopes);
       return true;
     }
     if (status == WEFT_OK) status = weft_park(realm_of(self)->world, self);
-    if (status != WEFT_OK && status != WEFT_CANCELLED) {
-      *count = fail_in_scope(L, self, status);
-      return true;
-    }
+    if (status == WEFT_OK || status == WEFT_CANCELLED) continue;
+    if (scope_gives_up(self, s)) return false;
+    *count = fail_in_scope(L, status);
+    return true;
   }
 }
 
@@ -571,13 +576,10 @@ static weft_status arm_asked(realm *R, weft_routine *self, lua_State *co, bool *
     weft_fd_mode mode = strcmp(lua_tostring(co, 4), "w") == 0 ? WEFT_WRITE : WEFT_READ;
     return weft_arm_fd(R->world, self, (int)lua_tointeger(co, 3), mode, limit_asked(co, 5));
   }
-  case ASK_SEVERAL: {
-    void *set = lua_touserdata(co, 3);
+  case ASK_SEVERAL:
     lua_settop(co, 3);
     lua_xmove(co, R->store, 1);
-    watches_keep(R, self);
-    return watches_arm_set(R, self, set, done);
-  }
+    return watches_arm_again(R, self, done);
   case ASK_SCOPE:
     return lua_isuserdata(co, 3) ? scope_arm(self, lua_touserdata(co, 3), done) : WEFT_INVALID;
   default:

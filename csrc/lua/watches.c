@@ -150,7 +150,7 @@ static void need_sets(lua_State *L, realm *R)
   lua_replace(R->store, STORE_SETS);
 }
 
-void watches_keep(realm *R, const weft_routine *self)
+static void keep(realm *R, const weft_routine *self)
 {
   lua_rawseti(R->store, STORE_SETS, (int)weft_routine_slot(R->world, self) + 1);
 }
@@ -159,7 +159,7 @@ void watches_forget(realm *R, const weft_routine *self)
 {
   if (!lua_istable(R->store, STORE_SETS)) return;
   lua_pushnil(R->store);
-  watches_keep(R, self);
+  keep(R, self);
 }
 
 /* A signal may have been destroyed since the list was read. */
@@ -205,11 +205,10 @@ const char *watches_name(lua_State *L)
   return name_of(lua_touserdata(L, 1));
 }
 
-weft_status watches_arm_set(realm *R, weft_routine *self, void *set, bool *done)
+static weft_status arm_set(realm *R, weft_routine *self, watch_set *set, bool *done)
 {
-  watch_set *s = set;
-  return weft_arm_any(R->world, self, s->watches, s->count, s->all ? s->count : 1, s->timeout,
-                      done);
+  return weft_arm_any(R->world, self, set->watches, set->count, set->all ? set->count : 1,
+                      set->timeout, done);
 }
 
 weft_status watches_arm(lua_State *L, realm *R, weft_routine *self, bool *done)
@@ -217,13 +216,30 @@ weft_status watches_arm(lua_State *L, realm *R, weft_routine *self, bool *done)
   watch_set *set = lua_touserdata(L, 1);
   need_sets(L, R);
   prepare(L, R, set);
-  weft_status status = watches_arm_set(R, self, set, done);
+  weft_status status = arm_set(R, self, set, done);
   if (status == WEFT_OK && !*done) {
     lua_pushvalue(L, 1);
     lua_xmove(L, R->store, 1);
-    watches_keep(R, self);
+    keep(R, self);
   }
   return status;
+}
+
+static int prepare_again(lua_State *L, void *context)
+{
+  prepare(L, context, lua_touserdata(L, 1));
+  return 0;
+}
+
+weft_status watches_arm_again(realm *R, weft_routine *self, bool *done)
+{
+  lua_State *helper = R->universe->helper;
+  void *set = lua_touserdata(R->store, -1);
+  lua_pushvalue(R->store, -1);
+  lua_xmove(R->store, helper, 1);
+  if (binding_protect(R, prepare_again, R, 1, 0) != LUA_OK) lua_pop(helper, 1);
+  keep(R, self);
+  return arm_set(R, self, set, done);
 }
 
 /* --- Answering ----------------------------------------------------------------------------- */
