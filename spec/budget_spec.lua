@@ -151,6 +151,64 @@ describe("the budget of resumes", function()
     assert.equal("real3 ready", logged())
   end)
 
+  -- Each lane with somebody who comes back at once: nobody else may wait for ever for that.
+  for _, budget in ipairs { 1, 2, 3 } do
+    it("of " .. budget .. " lets no lane starve another", function()
+      local world = support.world{ resumesPerTick = budget }
+      local turns, told = {}, 0
+      local doomed = world:start(function()
+        while true do pcall(routine.wait, 9) told = told + 1 end
+      end)
+      local function forever(name, wait)
+        turns[name] = 0
+        world:start(function()
+          while true do
+            turns[name] = turns[name] + 1
+            wait()
+          end
+        end)
+      end
+      for i = 1, 4 do forever("real " .. i, function() routine.waitUnscaled(0) end) end
+      for i = 1, 4 do forever("tick " .. i, routine.nextTick) end
+      for i = 1, 4 do forever("time " .. i, function() routine.wait(0.001) end) end
+      forever("bare", coroutine.yield)
+      for _ = 1, 14 do world:tick(0.01) end
+      doomed:cancel()
+      for _ = 1, 130 do world:tick(0.01) end
+      assert.equal(8, told) -- outside of the budget
+      for name, count in pairs(turns) do assert.is_true(count >= 5 * budget, name) end
+      assert.equal(1, #support.reports())
+    end)
+  end
+
+  it("serves what is left over before what has become due in real time", function()
+    local world = support.world{ resumesPerTick = 2 }
+    world:start(function() routine.waitUnscaled(1) log[#log + 1] = "real" end)
+    world:tick(0)
+    for _, name in ipairs{ "a", "b", "c", "d" } do world:start(spinner(name)) end
+    world:tick(0)
+    world:tick(1)
+    assert.equal("a b c d", logged())
+    world:tick(0)
+    assert.equal("real a", logged())
+  end)
+
+  it("serves what two lanes have left over in turns", function()
+    local world = support.world{ resumesPerTick = 2 }
+    for i = 1, 4 do
+      world:start(function() routine.waitUnscaled(1) log[#log + 1] = "real" .. i end)
+    end
+    support.settle(2)
+    for _, name in ipairs{ "a", "b", "c" } do world:start(spinner(name)) end
+    world:tick(1)
+    world:tick(0)
+    assert.equal("real1 real2 real3 a", logged())
+    world:tick(0)
+    assert.equal("real4 b", logged())
+    world:tick(0)
+    assert.equal("c a", logged())
+  end)
+
   it("is without limit when none is given", function()
     local world = support.world{ capacity = 5000 }
     for _ = 1, 5000 do world:start(function() routine.wait(1) end) end

@@ -6,8 +6,8 @@ local support = require "support"
 local routine = require "weft.routine"
 
 describe("a scope at the end of the native stack", function()
-  -- Steps of two sizes come upon the last bytes that a wait may begin at. With this stack 5.4 counts
-  -- its C calls, and ends the recursion before.
+  -- Steps of two sizes come upon the last bytes that a wait may begin at. On 5.4 its count of
+  -- C calls ends the recursion before.
   it("waits for its children, or does not begin #wait", function()
     local world = support.world{ stackBytes = 160 * 1024 }
     local function sorts(steps, attempt)

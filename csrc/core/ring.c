@@ -28,9 +28,10 @@ void weft__ring_fini(weft__ring *ring)
 void weft__ring_compact(weft__ring *ring)
 {
   /* Towards the tail: positions behind the running pass must stay behind it. */
-  uint32_t to = ring->tail, end = ring->tail;
+  uint32_t to = ring->tail, end = ring->tail, line = ring->tail;
   for (uint32_t from = ring->tail; from != ring->head;) {
     if (from == ring->pass_end) end = to;
+    if (from == ring->line_end) line = to;
     uint32_t slot = ring->items[--from & ring->mask];
     if (slot == WEFT_RING_HOLE) continue;
     ring->items[--to & ring->mask] = slot;
@@ -40,6 +41,7 @@ void weft__ring_compact(weft__ring *ring)
   ring->head = to;
   ring->holes = 0;
   ring->pass_end = end;
+  ring->line_end = line;
 }
 
 bool weft__ring_valid(const weft__ring *ring)

@@ -19,6 +19,7 @@ typedef struct weft__ring {
   uint32_t head;       /* position of the first item */
   uint32_t tail;       /* position after the last */
   uint32_t pass_end;   /* items before it belong to the running pass */
+  uint32_t line_end;   /* those too, once the ones before are done (weft__ring_hold) */
   uint32_t holes;      /* from head to tail */
   uint32_t *positions; /* by slot: where it stands */
 } weft__ring;
@@ -58,6 +59,28 @@ static inline void weft__ring_begin_pass(weft__ring *ring)
 {
   if (weft__ring_count(ring) == 0) ring->head = ring->tail = ring->holes = 0;
   ring->pass_end = ring->tail;
+}
+
+/* Whether something of the last pass is left over. */
+static inline bool weft__ring_left(weft__ring *ring)
+{
+  while (ring->head != ring->pass_end &&
+         ring->items[ring->head & ring->mask] == WEFT_RING_HOLE) {
+    ring->head++;
+    ring->holes--;
+  }
+  return ring->head != ring->pass_end;
+}
+
+/* As weft__ring_begin_pass, but what is left over is to come first, until weft__ring_let_go. */
+static inline void weft__ring_hold(weft__ring *ring)
+{
+  ring->line_end = ring->tail;
+}
+
+static inline void weft__ring_let_go(weft__ring *ring)
+{
+  ring->pass_end = ring->line_end;
 }
 
 /* Takes the first slot of the pass; WEFT_RING_HOLE at its end. */

@@ -318,40 +318,87 @@ static WEFT_NOINLINE void wake_stepped(weft__sched *sched)
   }
 }
 
+/* All of the last pass that it did not come to is what it left over. */
+static void let_go(weft__sched *sched)
+{
+  if (!sched->over) return;
+  weft__ring_let_go(&sched->urgent);
+  weft__ring_let_go(&sched->ready);
+  sched->over = false;
+}
+
+/* What is left over stays first in line: where the ready lane has some, what is due in real time by now
+   does not come before that, or those who wait for no time would wait for ever. */
+static void begin_lanes(weft__sched *sched)
+{
+  sched->over = !sched->paused && sched->urgent.head != sched->urgent.tail &&
+                weft__ring_left(&sched->ready) && weft__ring_count(&sched->urgent) > 0;
+  if (sched->over) {
+    weft__ring_hold(&sched->urgent);
+    weft__ring_hold(&sched->ready);
+    return;
+  }
+  weft__ring_begin_pass(&sched->urgent);
+  if (sched->paused)
+    sched->ready.pass_end = sched->ready.head;
+  else
+    weft__ring_begin_pass(&sched->ready);
+}
+
 void weft__sched_begin_pass(weft__sched *sched)
 {
   sched->cancel_pass_left = sched->cancel_count;
   sched->cancel_pass_last = sched->cancel_last;
+  let_go(sched);
   wake_due(sched, &sched->real_heap, sched->real.now, &sched->urgent, WEFT_PLACE_URGENT);
-  weft__ring_begin_pass(&sched->urgent);
-  if (sched->paused) {
-    sched->ready.pass_end = sched->ready.head;
-  } else {
+  if (!sched->paused) {
     if (sched->step_heap.count > 0) wake_stepped(sched);
     wake_due(sched, &sched->sim_heap, sched->sim.now, &sched->ready, WEFT_PLACE_READY);
-    weft__ring_begin_pass(&sched->ready);
   }
+  begin_lanes(sched);
   sched->budget_left = sched->budget;
   sched->prefetches = sched->fresh >= PREFETCH_FROM;
   sched->streams = sched->fresh < STREAM_UP_TO;
-  sched->early = sched->cancel_count > 0 || sched->urgent.head != sched->urgent.pass_end;
+  sched->early =
+      sched->cancel_count > 0 || sched->over || sched->urgent.head != sched->urgent.pass_end;
 }
 
 void weft__sched_begin_drain(weft__sched *sched)
 {
   sched->cancel_pass_left = sched->cancel_count;
   sched->cancel_pass_last = sched->cancel_last;
+  sched->over = false;
   sched->urgent.pass_end = sched->urgent.head;
   sched->ready.pass_end = sched->ready.head;
   sched->budget_left = 0;
   sched->early = sched->cancel_count > 0;
 }
 
+/* Of what was left over, in turns. */
+static uint32_t pop_left_over(weft__sched *sched)
+{
+  weft__ring *lanes[] = {&sched->urgent, &sched->ready};
+  int turn = sched->ready_turn;
+  uint32_t slot = weft__ring_pop(lanes[turn]);
+  if (slot == WEFT_RING_HOLE) slot = weft__ring_pop(lanes[turn = !turn]);
+  if (slot != WEFT_RING_HOLE) sched->ready_turn = !turn;
+  return slot;
+}
+
+static uint32_t pop_early(weft__sched *sched)
+{
+  if (sched->budget_left == 0) return WEFT_RING_HOLE;
+  uint32_t slot = sched->over ? pop_left_over(sched) : WEFT_RING_HOLE;
+  if (slot != WEFT_RING_HOLE) return slot;
+  let_go(sched);
+  return weft__ring_pop(&sched->urgent);
+}
+
 /* The lanes before the ready one; NULL once they are empty, as they mostly are all the time. */
 static WEFT_NOINLINE weft__task *take_early(weft__sched *sched)
 {
   if (sched->cancel_pass_left > 0) return weft__cancel_lane_take(sched);
-  uint32_t slot = sched->budget_left > 0 ? weft__ring_pop(&sched->urgent) : WEFT_RING_HOLE;
+  uint32_t slot = pop_early(sched);
   sched->early = slot != WEFT_RING_HOLE;
   if (!sched->early) return NULL;
   sched->budget_left--;

@@ -100,6 +100,8 @@ struct weft__sched {
   bool prefetches;                /* in the running pass */
   bool streams;                   /* neighbours in memory are fetched by the machine itself */
   bool early;                     /* the lanes before the ready one may hold something */
+  bool over;                      /* what the last pass left over of two lanes comes first */
+  bool ready_turn;                /* and of that the ready lane is next */
   bool force;                     /* the last pass of a drain: waits are ended by force */
   uint32_t active;
   uint32_t budget; /* resumes a pass, UINT32_MAX without limit */
@@ -252,7 +254,8 @@ bool weft__sched_destroy(weft__sched *sched, uint32_t owner);
 /* Times the scale of its parent; finite and >= 0. */
 void weft__sched_scale(weft__sched *sched, uint32_t owner, double scale);
 
-/* One pass: what is to stop, what is due in real time, what is ready, what is due in sim time. */
+/* One pass: what is to stop, what was left over, what is due in real time, what is ready, what is due
+   in sim time. */
 void weft__sched_begin_pass(weft__sched *sched);
 /* A pass over the cancel lane alone. */
 void weft__sched_begin_drain(weft__sched *sched);

@@ -10,7 +10,8 @@
 --- Options of `weft.world`, `world:configure` and `routine.configure`. An unknown key raises.
 ---@class weft.WorldOptions
 ---@field capacity? integer routines alive at once, 1 to 2^24; 256 unless given
----@field resumesPerTick? integer the budget of one tick; no limit unless given
+---@field resumesPerTick? integer the budget of one tick; no limit unless given. What is left over
+---comes first in the next one, real time and ready in turns, so that nobody waits for ever
 ---@field postsPerTick? integer posts that one tick runs; 128 unless given
 ---@field stackBytes? integer of each native stack, 160 KiB to 1 GiB; 512 KiB, on LuaJIT 2 MiB
 ---@field timers? integer to reserve memory for, at most 2^24; more get it as they are armed

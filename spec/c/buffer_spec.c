@@ -195,6 +195,7 @@ static void the_most_elements_may_be_had(void **state)
 {
   (void)state;
   weft_buffer *buffer;
+  /* These refuse so much, or keep memory of their own beside all of it. */
   if (unit_has_asan() || unit_has_tsan() || unit_on_valgrind()) skip();
   assert_int_equal(weft_buffer_new(WEFT_U8, WEFT_MAX_ELEMENTS, &buffer), WEFT_OK);
   unsigned char *data = weft_buffer_data(buffer);

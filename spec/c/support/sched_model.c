@@ -22,6 +22,7 @@ static void list_remove(model_list *list, uint32_t item)
     if (list->items[i] != item) continue;
     list->count--;
     if (i < list->in_pass) list->in_pass--;
+    if (i < list->left_over) list->left_over--;
     memmove(&list->items[i], &list->items[i + 1], (list->count - i) * sizeof list->items[0]);
     return;
   }
@@ -400,9 +401,13 @@ static void wake_due(sched_model *model, model_where from, int64_t now, model_wh
 void model_begin_pass(sched_model *model, bool paused)
 {
   model->cancelled.in_pass = model->cancelled.count;
+  model->urgent.left_over = model->urgent.in_pass;
+  model->ready.left_over = model->ready.in_pass;
   wake_due(model, MODEL_REAL, model->real_now, MODEL_URGENT);
   model->urgent.in_pass = model->urgent.count;
   if (!paused) wake_due(model, MODEL_SIM, model->sim_now, MODEL_READY);
+  if (paused || model->urgent.count == 0 || model->ready.left_over == 0)
+    model->urgent.left_over = model->ready.left_over = 0;
   model->ready.in_pass = paused ? 0 : model->ready.count;
   model->budget_left = model->budget;
 }
@@ -411,13 +416,23 @@ void model_begin_drain(sched_model *model)
 {
   model->cancelled.in_pass = model->cancelled.count;
   model->urgent.in_pass = model->ready.in_pass = 0;
+  model->urgent.left_over = model->ready.left_over = 0;
   model->budget_left = 0;
+}
+
+/* What was left over of the two comes in turns. */
+static model_list *next_left_over(sched_model *model)
+{
+  bool ready = model->ready_turn ? model->ready.left_over > 0 : model->urgent.left_over == 0;
+  model->ready_turn = !ready;
+  return ready ? &model->ready : &model->urgent;
 }
 
 static model_list *next_lane(sched_model *model)
 {
   if (model->cancelled.in_pass > 0) return &model->cancelled;
   if (model->budget_left == 0) return NULL;
+  if (model->urgent.left_over + model->ready.left_over > 0) return next_left_over(model);
   if (model->urgent.in_pass > 0) return &model->urgent;
   return model->ready.in_pass > 0 ? &model->ready : NULL;
 }

@@ -41,14 +41,16 @@ typedef struct model_task {
   uint32_t slot, generation;
 } model_task;
 
-/* A list of tasks; those at its start that belong to the running pass are counted. */
+/* A list of tasks; those at its start that belong to the running pass are counted, and of these those
+   that the last one left over and that come first. */
 typedef struct model_list {
   uint32_t items[MODEL_TASKS];
-  uint32_t count, in_pass;
+  uint32_t count, in_pass, left_over;
 } model_list;
 
 typedef struct sched_model {
   model_task tasks[MODEL_TASKS];
+  bool ready_turn; /* of what is left over of both lanes the ready one is next */
   uint32_t count;
   uint32_t capacity, active, used, generation_end;
   uint32_t generations[64]; /* by slot */

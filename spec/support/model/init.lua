@@ -55,6 +55,7 @@ function model.new(options)
     ready = {},      -- unstarted, woken, or waiting for the next tick
     sleepers = {},   -- with a deadline on a sim clock
     realSleepers = {},
+    leftOver = {},   -- a set: of the last pass
     pass = { cancelled = {}, urgent = {}, ready = {} }, -- what the running pass has left
     slots = {}, free = {}, -- tasks by slot; slots that ended ones left, the first first
     owners = {}, over = {}, told = {},

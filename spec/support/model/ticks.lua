@@ -95,11 +95,35 @@ return function(model)
     while list[1] do world:resume(table.remove(list, 1), true) end
   end
 
-  -- What the budget leaves over stays first in its line.
+  local function setOf(list)
+    local set = {}
+    for _, task in ipairs(list) do set[task] = true end
+    return set
+  end
+
+  -- What the budget left over stays first in line: of both lanes in turns, if there is some of the
+  -- ready one and anything of the other.
+  local function runLeftOver(world, budget)
+    local pass, left = world.pass, world.leftOver
+    local function first(list) return list[1] and left[list[1]] and list end
+    if not (first(pass.ready) and pass.urgent[1]) then return budget end
+    while budget > 0 do
+      local urgent, ready = first(pass.urgent), first(pass.ready)
+      local list = world.readyTurn and ready or urgent or ready
+      if not list then break end
+      world.readyTurn = list == urgent
+      budget = budget - 1
+      world:resume(table.remove(list, 1))
+      tellCancelled(world)
+    end
+    return budget
+  end
+
   local function runPass(world)
-    local pass, budget = world.pass, world.resumesPerTick
+    local pass = world.pass
     world.early = true
     tellCancelled(world)
+    local budget = runLeftOver(world, world.resumesPerTick)
     for _, list in ipairs { pass.urgent, pass.ready } do
       while list[1] and budget > 0 do
         budget = budget - 1
@@ -109,6 +133,7 @@ return function(model)
       world.early = world.early and budget == 0
     end
     world.early = false
+    world.leftOver = setOf(append(append({}, pass.urgent), pass.ready))
     world.urgent = append(pass.urgent, world.urgent)
     world.ready = append(pass.ready, world.ready)
     world.pass = { cancelled = {}, urgent = {}, ready = {} }
