@@ -688,15 +688,17 @@ static int walk(lua_State *L)
   return 0;
 }
 
+/* Between stopping and starting the collector nothing may raise. */
 bool saves_write(lua_State *L, weft_save *save, int sections)
 {
-  bool running = lua_gc(L, LUA_GCISRUNNING, 0) > 0;
   sections = lua_absindex(L, sections);
-  lua_gc(L, LUA_GCSTOP, 0);
+  luaL_checkstack(L, 4, NULL);
   binding_push_universe(L);
   lua_pushcclosure(L, walk, 1);
   lua_pushvalue(L, sections);
   lua_pushlightuserdata(L, save);
+  bool running = lua_gc(L, LUA_GCISRUNNING, 0) > 0;
+  lua_gc(L, LUA_GCSTOP, 0);
   int status = lua_pcall(L, 2, 0, 0);
   if (running) lua_gc(L, LUA_GCRESTART, 0);
   return status == LUA_OK;

@@ -19,7 +19,7 @@ char saves_folder[64], saves_path[96], saves_kept[112], saves_new[112];
 uint32_t cells[CELLS];
 weft_save_report report;
 
-int make_saves(void **state)
+int make_saves_folder(void)
 {
   /* In memory, where that is: a disk takes its time for each sync. */
   bool in_memory = access("/dev/shm", W_OK) == 0;
@@ -29,15 +29,25 @@ int make_saves(void **state)
   snprintf(saves_path, sizeof saves_path, "%s/world", saves_folder);
   snprintf(saves_kept, sizeof saves_kept, "%s.kept", saves_path);
   snprintf(saves_new, sizeof saves_new, "%s.new", saves_path);
-  return make_pool(state);
+  return 0;
+}
+
+int drop_saves_folder(void)
+{
+  unlink(saves_path);
+  unlink(saves_kept);
+  return rmdir(saves_folder);
+}
+
+int make_saves(void **state)
+{
+  return make_saves_folder() == 0 ? make_pool(state) : -1;
 }
 
 int drop_saves(void **state)
 {
   int dropped = drop_pool(state);
-  unlink(saves_path);
-  unlink(saves_kept);
-  return rmdir(saves_folder) == 0 ? dropped : -1;
+  return drop_saves_folder() == 0 ? dropped : -1;
 }
 
 /* --- Numbered saves ------------------------------------------------------------------------ */

@@ -14,6 +14,9 @@ extern char saves_folder[64], saves_path[96], saves_kept[112], saves_new[112];
 /* For set-up and tear-down, a pool included. The latter fails if something else was left behind. */
 int make_saves(void **state);
 int drop_saves(void **state);
+/* The same without a pool. */
+int make_saves_folder(void);
+int drop_saves_folder(void);
 
 #define CELLS 300000 /* more than one chunk of them */
 extern uint32_t cells[CELLS];
