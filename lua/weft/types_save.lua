@@ -13,7 +13,7 @@
 ---
 --- Handles of routines, owners, timers and jobs are userdata: they do not outlive the process. Save
 --- what a script needs to go on, such as the step it is at and the time that is left, and start
---- routines and timers anew from that after reading.
+--- routines and timers anew from that after reading: examples/23-save.lua does.
 ---
 --- Lua 5.4 and LuaJIT read each other's files. LuaJIT saves a number without a fraction, up to
 --- 2^53, as an integer, which 5.4 reads as one; an integer of 5.4 beyond 2^53 is int64_t cdata on
