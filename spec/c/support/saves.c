@@ -64,7 +64,7 @@ uint32_t add_array(weft_save *save, weft_type type, const void *elements, size_t
   void *memory;
   assert_int_equal(weft_save_array(save, type, &number), WEFT_OK);
   assert_int_equal(weft_save_elements(save, number, count, first, &memory), WEFT_OK);
-  memcpy(memory, elements, count * weft_type_bytes(type));
+  if (count) memcpy(memory, elements, count * weft_type_bytes(type));
   return number;
 }
 
