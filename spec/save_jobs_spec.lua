@@ -9,11 +9,12 @@ local routine = require "weft.routine"
 local jobs = require "weft.jobs"
 local save = require "weft.save"
 
--- Ticks the newest world until something is so; the specs' worlds stand still otherwise.
+-- Ticks a world, and waits for all jobs in between, until something is so.
 local function tickUntil(world, done)
-  for _ = 1, 1000000 do
+  for _ = 1, 100 do
     world:tick(0.001)
     if done() then return end
+    jobs.waitAll()
   end
   error "it never came"
 end
