@@ -457,11 +457,17 @@ for _, vm in ipairs(vms) do
   }
 end
 
+require "rows_save"(add, script, needing)
+
 return {
   groups = groups,
   -- How to find out whether a peer is there (%s is the VM), and what brings it.
   peers = {
     cqueues = { probe = [[%s -e 'require "cqueues"']], package = "lua-cqueues" },
+    ["lua-cjson"] = { probe = [[%s -e 'require "cjson"']], package = "lua-cjson" },
+    ["lua-messagepack"] = {
+      probe = "test -e /usr/share/lua/5.3/MessagePack.lua", package = "lua-messagepack",
+    },
     luv = { probe = [[%s -e 'require "luv"']], package = "lua-luv" },
     tarantool = { probe = "command -v tarantool", package = "tarantool" },
     tbb = { probe = "test -x build/bench/tbb-jobs", package = "libtbb-dev" },

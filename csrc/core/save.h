@@ -2,9 +2,9 @@
 /*
 ** save.h - what the files about saves share.
 **
-** Written: save_gather.c copies, save_encode.c makes chunks of it, save_write.c the file, in its turn
-** (save_turns.c). Read: save_index.c checks what the file says of itself, save_read.c takes the chunks in.
-** Work on chunks is shared among the threads of a pool by save_desks.c.
+** Written: save_gather.c copies, save_encode.c makes chunks of it, save_write.c the file, in its
+** turn (save_turns.c). Read: save_index.c checks what the file says of itself, save_read.c takes
+** the chunks in. Work on chunks is shared among the threads of a pool by save_desks.c.
 */
 #ifndef WEFT_CORE_SAVE_H
 #define WEFT_CORE_SAVE_H

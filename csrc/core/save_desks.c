@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save_desks.c - work on chunks, shared among threads. Who works on a chunk takes a desk: what zstd and the
-** sorting of bytes need, made once and not for each chunk. A thread looks for its own one first, where it
-** was before, so that in practice there is one for each.
+** save_desks.c - work on chunks, shared among threads. Who works on a chunk takes a desk: what zstd
+** and the sorting of bytes need, made once and not for each chunk. A thread looks for its own one
+** first, where it was before, so that in practice there is one for each.
 */
 #define ZSTD_STATIC_LINKING_ONLY /* for the one call that tells zstd where memory comes from */
 #include <zstd.h>

@@ -14,7 +14,8 @@
 #include "core/save.h"
 #include "platform/system.h"
 
-/* The fastest of zstd's ordinary levels: the sorting of bytes has done what higher ones would find. */
+/* The fastest of zstd's ordinary levels: the sorting of bytes has done what higher ones would find.
+   */
 #define LEVEL 1
 
 /* Below this nothing gets smaller that would be worth a frame. */
@@ -50,7 +51,8 @@ static void plan_list(const weft__save_list *list, weft__save_pack *pack)
   }
 }
 
-/* Size and number in one word each, so that the larger ones come first, and equal ones as they are. */
+/* Size and number in one word each, so that the larger ones come first, and equal ones as they are.
+   */
 static int compare(const void *a, const void *b)
 {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -71,8 +73,8 @@ static weft_status plan_order(weft__save_pack *pack)
 
 /* --- Packing ------------------------------------------------------------------------------- */
 
-/* Elements are laid out by the places of their bytes: numbers that are near to one another differ in their
-   lowest bytes, and what they have in common stands together. */
+/* Elements are laid out by the places of their bytes: numbers that are near to one another differ
+   in their lowest bytes, and what they have in common stands together. */
 static void sort_bytes(uint8_t *to, const uint8_t *from, size_t size, size_t width)
 {
   size_t count = size / width;

@@ -7,7 +7,7 @@
 **
 ** FILE      the head, the index, the chunks; nothing between them, nothing behind them.
 **
-** HEAD      64 bytes. It has this shape in all versions, and all but 8 to 11 may mean other things.
+** HEAD      64 bytes, of which the first 12 and the last 8 are the same in all versions.
 **    0  u8[8]  89 57 45 46 54 0D 0A 1A        36  u32  bytes of names
 **    8  u32    version: 1                     40  u64  checksum of the index
 **   12  u32    0                              48  u64  0
@@ -28,32 +28,33 @@
 **   Types of elements: 0 i8, 1 u8, 2 i16, 3 u16, 4 i32, 5 u32, 6 i64, 7 f32, 8 f64.
 **
 ** CHUNK     1 MiB of a section or array, the last one what is left; in the order of the index. How
-**           it is stored, its coding: 0 as it is; 1 as one frame of Zstandard; 3 the same, and before
-**           that the bytes of the elements were sorted: the lowest ones of all elements, then the second
-**           ones, and so on. A chunk of s bytes stands for 32768 s at most.
+**           it is stored, its coding: 0 as it is; 1 as one frame of Zstandard; 3 the same, and
+**           before that the bytes of the elements were sorted: the lowest ones of all elements,
+**           then the second ones, and so on. A chunk of s bytes stands for 32768 s at most.
 **
-** VALUES    what Lua writes into a section: one value, then what is in the tables that were met first
-**           in this section, in the order of their numbers. `v` is an unsigned number of seven bits a
-**           byte, the lowest first, the top bit set in all bytes but the last. Tables, buffers and
-**           columns share one numbering, strings have their own; both run through all sections.
+** VALUES    what Lua writes into a section: one value, then what is in the tables that were met
+**           first in this section, in the order of their numbers. `v` is an unsigned number of
+**           seven bits a byte, the lowest first, the top bit set in all bytes but the last. Tables,
+**           buffers and columns share one numbering, strings have their own; both run through all
+**           sections.
 **
 **    0 nil   1 false   2 true
 **    3 INTEGER   v: 2 n, or for n < 0: -2 n - 1
 **    4 FLOAT     f64
 **    5 STRING    v length, bytes; it takes a number if it has 40 bytes or less
 **    6 KNOWN     v: the string of that number
-**    7 TABLE     u32 list, u32 pairs; it takes a number. What is in it, later: `list` values, of the
-**                keys 1 to list; then `pairs` times key and value
+**    7 TABLE     u32 list, u32 pairs; it takes a number. What is in it, later: `list` values, of
+**                the keys 1 to list; then `pairs` times key and value
 **    8 AGAIN     v: the table, buffer or columns of that number
 **    9 OBJECT    a STRING or KNOWN, the name of its metatable; then as TABLE
 **   10 INT64     8 bytes: an integer that LuaJIT has as int64_t cdata
 **   11 UINT64    8 bytes: the same of uint64_t
 **   12 BUFFER    v array, v first, v count, u8 read-only; it takes a number. `first` counts in the
-**                memory that the array is a part of, which begins at what the index says for the array
+**                memory that the array is a part of; the index says where the array begins there
 **   13 COLUMNS   v rows, v columns; for each column, in the order of names, a STRING or KNOWN, then
-**                v array and v first as of a BUFFER; v array, v array, v array, all of u32: the slot
-**                of each row, from 1; the generation of each slot; the free slots, the next one last.
-**                It takes a number
+**                v array and v first as of a BUFFER; v array, v array, v array, all of u32: the
+**                slot of each row, from 1; the generation of each slot; the free slots, the next
+**                one last. It takes a number
 */
 #ifndef WEFT_CORE_SAVE_FORMAT_H
 #define WEFT_CORE_SAVE_FORMAT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save_gather.c - what a save is going to hold, copied by one thread. The only part of saving that the
-** thread of a world has to wait for, so it does nothing but copy.
+** save_gather.c - what a save is going to hold, copied by one thread. The only part of saving that
+** the thread of a world has to wait for, so it does nothing but copy.
 */
 #include <string.h>
 

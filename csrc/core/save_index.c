@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save_index.c - whether a file holds together: head, index, checksums. Believes nothing: each number is held
-** against the size of the file before anything is done with it.
+** save_index.c - whether a file holds together: head, index, checksums. Believes nothing: each
+** number is held against the size of the file before anything is done with it.
 */
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save_read.c - a file becomes what was gathered. Chunks are read, checked and unpacked by many threads,
-** each into its place.
+** save_read.c - a file becomes what was gathered. Chunks are read, checked and unpacked by many
+** threads, each into its place.
 */
 #define XXH_INLINE_ALL
 #include <xxhash.h>

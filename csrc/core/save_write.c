@@ -2,8 +2,9 @@
 /*
 ** save_write.c - the file: written beside the old one, synced, then put in its place in one step.
 **
-** At each moment there is a whole save at the path or, where the system has no second names for files,
-** at that of the kept one; a process that is killed leaves at most a `.new` that the next save writes over.
+** At each moment there is a whole save at the path or, where the system has no second names for
+** files, at that of the kept one; a process that is killed leaves at most a `.new` that the next
+** save writes over.
 */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -20,6 +21,7 @@ typedef struct names {
   const char *path;
   char *new, *kept, *spare;
   char *text;
+  bool replaced; /* the new file is the one at the path */
 } names;
 
 static bool names_init(names *n, const char *path)
@@ -150,7 +152,7 @@ static bool keep_old(const names *n, bool *moved)
   return kept == 0 || *moved;
 }
 
-static weft_status replace(const names *n, weft_save_report *report)
+static weft_status replace(names *n, weft_save_report *report)
 {
   bool moved = false;
   report->kept = keep_old(n, &moved);
@@ -159,13 +161,14 @@ static weft_status replace(const names *n, weft_save_report *report)
     if (moved) weft__file_rename(n->kept, n->path);
     return status;
   }
+  n->replaced = true;
   if (!weft__file_sync_folder(n->path))
     return weft__save_refused(report, n->path, "sync the folder of");
   return WEFT_OK;
 }
 
-static weft_status write_file(const names *n, const weft_save *save,
-                              const weft__save_pack *pack, weft_save_report *report)
+static weft_status write_file(names *n, const weft_save *save, const weft__save_pack *pack,
+                              weft_save_report *report)
 {
   int fd = weft__file_create(n->new);
   if (fd < 0 && errno == EWOULDBLOCK) {
@@ -175,7 +178,7 @@ static weft_status write_file(const names *n, const weft_save *save,
   if (fd < 0) return weft__save_refused(report, n->new, "create");
   weft_status status = write_all(fd, n, save, pack, report);
   if (!status) status = replace(n, report);
-  if (status) weft__file_remove(n->new); /* harmless where it has become the file */
+  if (!n->replaced) weft__file_remove(n->new);
   weft__file_close(fd);
   return status;
 }
@@ -185,13 +188,13 @@ static weft_status write_file(const names *n, const weft_save *save,
 static weft_status write_in_turn(const weft_save *save, const weft__save_pack *pack,
                                  weft_save_report *report)
 {
-  names n;
+  names n = {0};
   if (!names_init(&n, weft__save_path(save->place))) return WEFT_NOMEM;
   weft_status status = WEFT_OK;
   report->superseded = !weft__save_enter(save->place, save->turn);
   if (!report->superseded) {
     status = write_file(&n, save, pack, report);
-    weft__save_exit(save->place, save->turn, status == WEFT_OK);
+    weft__save_exit(save->place, save->turn, n.replaced);
   }
   weft__free(n.text);
   return status;

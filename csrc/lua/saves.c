@@ -2,8 +2,8 @@
 /*
 ** saves.c - weft.save: what a script calls, and the job that a save is.
 **
-** A save is copied where it is asked for; then it is a job in C, which any thread may run: also the one
-** that waits for it, and at the end of the Lua state the one that ends it.
+** A save is copied where it is asked for; then it is a job in C, which any thread may run: also the
+** one that waits for it, and at the end of the Lua state the one that ends it.
 */
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +22,8 @@ typedef struct writing {
   char wrong[sizeof((weft_save_report *)0)->text + 32];
 } writing;
 
-/* Their addresses are keys: of names by metatable, weakly; of metatables by name; of the metatable of
-   columns, and the functions that take them apart and make them. */
+/* Their addresses are keys: of names by metatable, weakly; of metatables by name; of the metatable
+   of columns, and the functions that take them apart and make them. */
 static const char names_key, metas_key, columns_key, parts_key, assemble_key;
 
 /* --- Metatables ---------------------------------------------------------------------------- */

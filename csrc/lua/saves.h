@@ -30,7 +30,8 @@ enum save_tag {
 #define SAVE_SHORT 40
 
 /* --- saves_write.c --- */
-/* Copies what is in the table of sections into the save. False: an error without a place is on top. */
+/* Copies what is in the table of sections into the save. False: an error without a place is on top.
+   */
 bool saves_write(lua_State *L, weft_save *save, int sections);
 void saves_write_open(lua_State *L);
 

@@ -2,9 +2,9 @@
 /*
 ** saves_read.c - what is in a save becomes Lua values again.
 **
-** The checksums were right, and yet nothing is believed: each length is held against what is left, each number
-** against what there is, and all tables together may claim no more entries than there are bytes. Nothing
-** is recursive.
+** The checksums were right, and yet nothing is believed: each length is held against what is left,
+** each number against what there is, and all tables together may claim no more entries than there
+** are bytes. Nothing is recursive.
 */
 #include <string.h>
 
@@ -23,7 +23,8 @@ typedef struct reader {
   uint32_t content_room;
   hold **holds; /* by array; NULL where there is none yet */
   uint32_t arrays;
-  /* Where on the stack lists are: of objects; of those with a metatable, each behind it; of strings. */
+  /* Where on the stack lists are: of objects; of those with a metatable, each behind it; of
+     strings. */
   int objects, metas, strings;
   uint32_t count, meta_count, string_count;
   bool *damaged;
@@ -254,8 +255,8 @@ static void read_column(lua_State *L, reader *r, uint64_t rows, int lists, int n
   lua_rawset(L, lists + 2);
 }
 
-/* The lists of slots, generations and free slots stand from `slots` on: a slot has one row, or is free, or
-   is used up. */
+/* The lists of slots, generations and free slots stand from `slots` on: a slot has one row, or is
+   free, or is used up. */
 static void check_slots(lua_State *L, reader *r, int slots, uint32_t rows, uint32_t used,
                         uint32_t free)
 {

@@ -2,54 +2,13 @@
 /*
 ** saves_write.c - Lua values are copied into a save.
 **
-** Nothing is recursive: a table that is met gets a number, and what is in it is written when its turn
-** comes. The collector stands still meanwhile, so no finalizer changes what is walked, and an address means one
-** string or table until the end.
+** Nothing is recursive: a table that is met gets a number, and what is in it is written when its
+** turn comes. The collector stands still meanwhile, so no finalizer changes what is walked, and an
+** address means one string or table until the end.
 */
-#include <stdio.h>
 #include <string.h>
 
-#include "lua/saves.h"
-
-/* From addresses to numbers: open addressing, never more than half full. */
-typedef struct map {
-  struct map_entry {
-    const void *key;
-    uint64_t value;
-  } * entries;
-  uint32_t size, count;
-} map;
-
-/* A table, buffer or columns that was met. */
-typedef struct item {
-  uint32_t parent; /* in which, from 1; 0: it is a section */
-  uint32_t section;
-  uint64_t hints; /* of a table: where its numbers stand */
-} item;
-
-#define NO_HINTS UINT64_MAX
-
-/* A memory whose elements are to be copied. */
-typedef struct memory {
-  hold *hold;
-  uint32_t array;
-  size_t first, end;
-} memory;
-
-typedef struct walker {
-  weft_save *save;
-  uint8_t staged[4096]; /* what is not yet in the section */
-  size_t used;
-  uint64_t flushed;
-  map objects, strings, holds;
-  item *items; /* items[i - 1] is number i - 1 of the file */
-  memory *memories;
-  uint32_t count, item_room, memory_count, memory_room;
-  int order, names;          /* where on the stack the lists of items, and of sections, are */
-  uint32_t current, section; /* where it stands, from 1 */
-  bool in_key;
-  const void *columns;
-} walker;
+#include "lua/saves_bytes.h"
 
 /* Its address is the key of the walkers' metatable. */
 static const char meta_key;
@@ -82,15 +41,10 @@ static walker *push_walker(lua_State *L)
   return w;
 }
 
-static int no_memory(lua_State *L)
-{
-  return luaL_error(L, "weft.save.write: not enough memory for a copy of what is to be saved");
-}
-
 static void *new_zeroed(lua_State *L, size_t count, size_t size)
 {
   void *block = weft_counted_new(count * size, NULL);
-  if (!block) no_memory(L);
+  if (!block) walk_no_memory(L);
   return block;
 }
 
@@ -106,75 +60,6 @@ static void *new_zeroed(lua_State *L, size_t count, size_t size)
       (room) = larger_;                                                                        \
     }                                                                                          \
   } while (0)
-
-/* --- Bytes --------------------------------------------------------------------------------- */
-
-static void flush(lua_State *L, walker *w)
-{
-  if (weft_save_put(w->save, w->staged, w->used) != WEFT_OK) no_memory(L);
-  w->flushed += w->used;
-  w->used = 0;
-}
-
-/* Room for `size` bytes, at most 64, to be counted as used by the caller. */
-static inline uint8_t *room(lua_State *L, walker *w, size_t size)
-{
-  if (size > sizeof w->staged - w->used) flush(L, w);
-  return w->staged + w->used;
-}
-
-static void put(lua_State *L, walker *w, const void *data, size_t size)
-{
-  if (size <= 64) {
-    memcpy(room(L, w, size), data, size);
-    w->used += size;
-    return;
-  }
-  flush(L, w);
-  if (weft_save_put(w->save, data, size) != WEFT_OK) no_memory(L);
-  w->flushed += size;
-}
-
-/* A tag, and a number of seven bits a byte. */
-static void put_number(lua_State *L, walker *w, enum save_tag tag, uint64_t number)
-{
-  uint8_t *start = room(L, w, 11), *at = start;
-  *at++ = (uint8_t)tag;
-  for (; number > 127; number >>= 7) *at++ = (uint8_t)(number | 128);
-  *at++ = (uint8_t)number;
-  w->used += (size_t)(at - start);
-}
-
-static void put_count(lua_State *L, walker *w, uint64_t number)
-{
-  uint8_t *start = room(L, w, 10), *at = start;
-  for (; number > 127; number >>= 7) *at++ = (uint8_t)(number | 128);
-  *at++ = (uint8_t)number;
-  w->used += (size_t)(at - start);
-}
-
-static void put_tag(lua_State *L, walker *w, enum save_tag tag)
-{
-  *room(L, w, 1) = (uint8_t)tag;
-  w->used++;
-}
-
-static void put_fixed(lua_State *L, walker *w, enum save_tag tag, const void *data)
-{
-  uint8_t *at = room(L, w, 9);
-  *at = (uint8_t)tag;
-  memcpy(at + 1, data, 8);
-  w->used += 9;
-}
-
-static void patch(lua_State *L, walker *w, uint64_t at, const uint32_t numbers[2])
-{
-  size_t size = 2 * sizeof numbers[0];
-  if (at >= w->flushed)
-    memcpy(w->staged + (at - w->flushed), numbers, size);
-  else if (weft_save_patch(w->save, at, numbers, size) != WEFT_OK)
-    no_memory(L);
-}
 
 /* --- The map ------------------------------------------------------------------------------- */
 
@@ -207,131 +92,6 @@ static void map_set(map *m, struct map_entry *entry, const void *key, uint64_t v
 {
   *entry = (struct map_entry){key, value};
   m->count++;
-}
-
-/* --- What cannot be saved ------------------------------------------------------------------ */
-
-static bool is_name(const char *text, size_t length)
-{
-  if (length == 0 || (*text >= '0' && *text <= '9')) return false;
-  for (size_t i = 0; i < length; i++) {
-    char c = text[i];
-    bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-    if (c != '_' && !letter && !(c >= '0' && c <= '9')) return false;
-  }
-  return true;
-}
-
-/* -> ".name", "[1]", "['a b']" */
-static void push_key_step(lua_State *L, int key)
-{
-  key = lua_absindex(L, key);
-  if (lua_type(L, key) == LUA_TSTRING) {
-    size_t length;
-    const char *text = lua_tolstring(L, key, &length);
-    lua_pushfstring(L, is_name(text, length) ? ".%s" : "['%s']", text);
-  } else if (lua_type(L, key) == LUA_TNUMBER) {
-    char text[32];
-    snprintf(text, sizeof text, "[%.14g]", (double)lua_tonumber(L, key));
-    lua_pushstring(L, text);
-  } else {
-    lua_pushfstring(L, "[a %s]", luaL_typename(L, key));
-  }
-}
-
-/* owner, value -> owner, value, step: the first field of the owner that holds the value */
-static void push_step(lua_State *L)
-{
-  int owner = lua_gettop(L) - 1, value = owner + 1;
-  lua_pushnil(L);
-  while (lua_next(L, owner)) {
-    bool found = lua_rawequal(L, -1, value);
-    lua_pop(L, 1);
-    if (!found) continue;
-    push_key_step(L, -1);
-    lua_remove(L, -2);
-    return;
-  }
-  lua_pushliteral(L, ", a key");
-}
-
-/* path of what is in an item on top -> path from the section on; of a long way the end */
-static void prepend_steps(lua_State *L, const walker *w, uint32_t number)
-{
-  enum { SHOWN = 12 };
-  int shown = 0;
-  for (; w->items[number - 1].parent; number = w->items[number - 1].parent) {
-    if (++shown > SHOWN) {
-      lua_pushfstring(L, ".(...)%s", lua_tostring(L, -1));
-      lua_remove(L, -2);
-      return;
-    }
-    lua_rawgeti(L, w->order, (int)w->items[number - 1].parent);
-    lua_rawgeti(L, w->order, (int)number);
-    push_step(L);
-    lua_pushfstring(L, "%s%s", lua_tostring(L, -1), lua_tostring(L, -4));
-    lua_replace(L, -5);
-    lua_pop(L, 3);
-  }
-}
-
-/* -> "sections.player.mesh" */
-static void push_path(lua_State *L, const walker *w, int value)
-{
-  luaL_checkstack(L, LUA_MINSTACK, NULL);
-  if (w->current == 0) {
-    lua_pushliteral(L, "");
-  } else if (w->in_key) {
-    lua_pushliteral(L, ", a key");
-  } else {
-    lua_rawgeti(L, w->order, (int)w->current);
-    lua_pushvalue(L, value);
-    push_step(L);
-    lua_insert(L, -3);
-    lua_pop(L, 2);
-  }
-  if (w->current) prepend_steps(L, w, w->current);
-  lua_rawgeti(L, w->names, (int)w->section);
-  push_key_step(L, -1);
-  lua_pushfstring(L, "sections%s%s", lua_tostring(L, -1), lua_tostring(L, -3));
-}
-
-/* metatable on top -> metatable, the key under which the registry has it: its name; or nothing */
-static bool push_registered_name(lua_State *L)
-{
-  int meta = lua_gettop(L);
-  lua_pushnil(L);
-  while (lua_next(L, LUA_REGISTRYINDEX)) {
-    bool found = lua_type(L, -2) == LUA_TSTRING && lua_rawequal(L, -1, meta);
-    lua_pop(L, 1);
-    if (found) return true;
-  }
-  return false;
-}
-
-/* What a userdata says that it is. -> ": it is a FILE*", or "" */
-static void push_kind(lua_State *L, int value)
-{
-  const char *name = NULL;
-  if (lua_type(L, value) == LUA_TUSERDATA && lua_getmetatable(L, value)) {
-    lua_pushliteral(L, "__name");
-    lua_rawget(L, -2);
-    if (lua_type(L, -1) != LUA_TSTRING) {
-      lua_pop(L, 1);
-      if (!push_registered_name(L)) lua_pushnil(L);
-    }
-    name = lua_tostring(L, -1);
-  }
-  lua_pushfstring(L, name ? ": it is a %s" : "", name);
-}
-
-static int refuse(lua_State *L, const walker *w, int value, const char *type)
-{
-  push_path(L, w, value);
-  const char *path = lua_tostring(L, -1);
-  push_kind(L, value);
-  return luaL_error(L, "weft.save.write: %s (%s) cannot be saved%s", path, type,
-                    lua_tostring(L, -1));
 }
 
 /* --- Strings and numbers ------------------------------------------------------------------- */
@@ -417,7 +177,7 @@ static uint32_t array_of(lua_State *L, walker *w, hold *h, size_t first, size_t 
     memory *m = &w->memories[w->memory_count];
     *m = (memory){h, 0, first, first};
     if (weft_save_array(w->save, weft_buffer_type(h->memory), &m->array) != WEFT_OK)
-      no_memory(L);
+      walk_no_memory(L);
     map_set(&w->holds, entry, h, w->memory_count++);
   }
   memory *m = &w->memories[entry->value];
@@ -433,7 +193,7 @@ static void check_loan(lua_State *L, const walker *w, int value, const view *v)
   size_t first = buffer_first(v);
   const char *why = hold_refusal(v->hold, first, first + (size_t)v->count, false);
   if (!why) return;
-  push_path(L, w, value);
+  walk_push_path(L, w, value);
   luaL_error(L, "weft.save.write: %s: buffer is %s", lua_tostring(L, -1), why);
 }
 
@@ -454,7 +214,7 @@ static void put_ids(lua_State *L, walker *w, int list, uint32_t count)
   void *elements = NULL;
   if (weft_save_array(w->save, WEFT_U32, &array) != WEFT_OK ||
       weft_save_elements(w->save, array, count, 0, &elements) != WEFT_OK)
-    no_memory(L);
+    walk_no_memory(L);
   uint32_t *to = elements;
   for (uint32_t i = 1; i <= count; i++) {
     lua_rawgeti(L, list, (int)i);
@@ -485,7 +245,7 @@ static void put_column(lua_State *L, walker *w, int base, int i, int owner, uint
   const char *why =
       v ? hold_refusal(v->hold, buffer_first(v), buffer_first(v) + rows, false) : NULL;
   if (why) {
-    push_path(L, w, owner);
+    walk_push_path(L, w, owner);
     luaL_error(L, "weft.save.write: %s: columns: buffer is %s", lua_tostring(L, -1), why);
   }
   if (!v)
@@ -518,7 +278,7 @@ static void put_meta(lua_State *L, walker *w, int index)
 {
   saves_push_name(L, lua_gettop(L));
   if (lua_isnil(L, -1)) {
-    push_path(L, w, index);
+    walk_push_path(L, w, index);
     luaL_error(
         L,
         "weft.save.write: %s (table with a metatable) cannot be saved; give its metatable a "
@@ -578,7 +338,7 @@ static void put_value(lua_State *L, walker *w, int index)
     if (put_view(L, w, index)) return;
     break;
   }
-  refuse(L, w, index, luaL_typename(L, index));
+  walk_refuse(L, w, index, luaL_typename(L, index));
 }
 
 /* --- All of it ----------------------------------------------------------------------------- */
@@ -611,7 +371,7 @@ static void put_section(lua_State *L, walker *w, uint32_t section)
   uint32_t first = w->count;
   lua_rawgeti(L, w->names, (int)section);
   const char *name = lua_tolstring(L, -1, &length);
-  if (weft_save_section(w->save, name, length) != WEFT_OK) no_memory(L);
+  if (weft_save_section(w->save, name, length) != WEFT_OK) walk_no_memory(L);
   lua_pop(L, 1);
   w->flushed = 0;
   w->section = section;
@@ -637,7 +397,7 @@ static void copy_memories(lua_State *L, walker *w)
     void *elements;
     if (weft_save_elements(w->save, m->array, m->end - m->first, m->first, &elements) !=
         WEFT_OK)
-      no_memory(L);
+      walk_no_memory(L);
     const char *from = weft_buffer_data(m->hold->memory);
     memcpy(elements, from + m->first * width, (m->end - m->first) * width);
   }

@@ -57,7 +57,7 @@ char *weft__file_full_path(const char *path)
 
 int weft__file_open(const char *path, uint64_t *size)
 {
-  struct stat is;
+  struct stat is = {0};
   int fd;
   do fd = weft__system.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
   while (fd < 0 && errno == EINTR);

@@ -31,7 +31,7 @@ local save = {}
 --- What the await of a save gives.
 ---@class weft.SaveResult
 ---@field path string as it was given
----@field bytes integer of the file
+---@field bytes integer of the file; 0 if it was superseded
 ---@field rawBytes integer of what is in it
 ---@field pauseMs number how long `save.write` has held up its caller
 ---@field totalMs number from the call until all was on the disk
@@ -55,7 +55,8 @@ local save = {}
 --- `PATH.kept`, unless it is damaged.
 ---
 --- It need not be awaited: a failure that nobody awaits goes to `world.onError`, and the end of the
---- Lua state waits for what was begun. A cancel of who awaits it does not stop it; `job:cancel`
+--- Lua state waits for what was begun; `os.exit` ends the process without that, unless it is told
+--- to close the state. A cancel of who awaits it does not stop it; `job:cancel`
 --- does, until it has begun. Of saves to one path that are on their way at once the one that was
 --- asked for last stays; saves to different paths do not wait for each other.
 ---

@@ -19,7 +19,8 @@
 
 /* --- A failing system ---------------------------------------------------------------------- */
 
-/* Each call of a kind fails in turn, until there is none left; the save before is there afterwards. */
+/* Each call of a kind fails in turn, until there is none left; the save before is there afterwards.
+   */
 static void fail_each(failing_call call, int error, const char *text)
 {
   assert_int_equal(write_number(1), WEFT_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save_jobs_lua54_spec.c - saves, jobs and a world at once, under the tools that watch threads: nothing
-** that two of them touch is left unguarded, nothing is left behind when the state closes.
+** save_jobs_lua54_spec.c - saves, jobs and a world at once, under the tools that watch threads:
+** nothing that two of them touch is left unguarded, nothing is left behind when the state closes.
 */
 #define _GNU_SOURCE
 #include "support/saves.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save_kill_spec.c - a process that is killed while it saves leaves a whole save, the old or the new one.
+** save_kill_spec.c - a process that is killed while it saves leaves a whole save, the old or the
+** new one.
 **
 **   WEFT_KILLS=1000 build/release/spec/c/save_kill_spec     so many kills, and how they went
 **
-** A child saves numbers from 1 on, again and again, and says in a pipe which it begins and which it has
-** written. It is killed at a random moment. Then the file must say the same number in all of its parts, one
-** between the last that was written and the last that was begun; and the next child goes on from there,
-** over what was left behind.
+** A child saves numbers from 1 on, again and again, and says in a pipe which it begins and which it
+** has written. It is killed at a random moment. Then the file must say the same number in all of
+** its parts, one between the last that was written and the last that was begun; and the next child
+** goes on from there, over what was left behind.
 */
 #define _GNU_SOURCE
 #include "support/saves.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save_spec.c - saves as C programs see them: what comes back, and which file stays; on several threads.
+** save_spec.c - saves as C programs see them: what comes back, and which file stays; on several
+** threads.
 */
 #define _GNU_SOURCE
 #include "support/saves.h"

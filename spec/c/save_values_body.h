@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save_values_body.h - Lua values in saves, at their limits: random values, bytes that somebody has changed,
-** memory that is missing. The same specs for both machines: save_values_lua54_spec.c and
+** save_values_body.h - Lua values in saves, at their limits: random values, bytes that somebody has
+** changed, memory that is missing. The same specs for both machines: save_values_lua54_spec.c and
 ** save_values_luajit_spec.c are nothing but this.
 **
-** Lua calls `put(sections)` and `get()`; between them the bytes of sections may be changed. No pool is in
-** use: all happens on this thread.
+** Lua calls `put(sections)` and `get()`; between them the bytes of sections may be changed. No pool
+** is in use: all happens on this thread.
 */
 #define _GNU_SOURCE
 #include "support/saves.h"
@@ -114,7 +114,8 @@ static int open_state(void **state)
   lua_pushcfunction(L, luaopen_weft_core);
   lua_setfield(L, -2, "weft.core");
   lua_settop(L, 0);
-  /* LuaJIT does not survive that code which it has compiled gets no memory: all is interpreted here. */
+  /* LuaJIT does not survive that code which it has compiled gets no memory: all is interpreted
+     here. */
   must_run("if jit then jit.off() end");
   must_run(prelude);
   compat_push_globals(L);
@@ -213,8 +214,8 @@ static size_t write_changed(const weft_loaded *loaded, unit_random *random)
   return bytes;
 }
 
-/* What Lua may need for each byte that stands for something: an entry of a table, and as much again while
-   tables grow. */
+/* What Lua may need for each byte that stands for something: an entry of a table, and as much again
+   while tables grow. */
 #define BYTES_PER_BYTE 200
 #define BYTES_ANYHOW 200000
 

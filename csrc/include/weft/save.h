@@ -5,8 +5,8 @@
 ** A save is gathered by one thread: sections, which are bytes under a name, and arrays of elements,
 ** under numbers. All of it is copied. Then it is written, by a job or by any thread: each part is
 ** compressed and given a checksum on the threads of a pool, the file is written beside the old one,
-** synced, and takes its place in one step; the folder is synced. The one before stays as `PATH.kept`.
-** What the file looks like stands in core/save_format.h.
+** synced, and takes its place in one step; the folder is synced. The one before stays as
+** `PATH.kept`. What the file looks like stands in core/save_format.h.
 */
 #ifndef WEFT_PUBLIC_SAVE_H
 #define WEFT_PUBLIC_SAVE_H
@@ -31,12 +31,11 @@ typedef struct weft_save_options {
 
 /* How it went. */
 typedef struct weft_save_report {
-  uint64_t bytes;     /* of the file */
+  uint64_t bytes;     /* of the file; 0 if none was written */
   uint64_t raw_bytes; /* of what is in it */
-  bool
-      superseded; /* written: a save of this path that was begun later was on disk already, and stays */
-  bool kept;      /* written: the file before has been kept; read: that one was read */
-  char text[600]; /* what went wrong, in a sentence with the file's name; "" if nothing did */
+  bool superseded; /* written: a save of this path begun later was there already, and stays */
+  bool kept;       /* written: the file before has been kept; read: that one was read */
+  char text[600];  /* what went wrong, in a sentence with the file's name; "" if nothing did */
 } weft_save_report;
 
 /*
@@ -56,20 +55,22 @@ weft_status weft_save_put(weft_save *save, const void *data, size_t size);
 uint64_t weft_save_size(const weft_save *save);
 weft_status weft_save_patch(weft_save *save, uint64_t at, const void *data, size_t size);
 
-/* Begins an array, of no elements yet; they are numbered from 0. WEFT_INVALID for no type; WEFT_NOMEM. */
+/* Begins an array, of no elements yet; they are numbered from 0. WEFT_INVALID for no type;
+   WEFT_NOMEM. */
 weft_status weft_save_array(weft_save *save, weft_type type, uint32_t *number);
 
-/* Gives memory for its elements, once; the caller fills it in. `first` is a number that the reader gets
-   with them. WEFT_INVALID above WEFT_MAX_ELEMENTS, for no array, and for one that has them; WEFT_NOMEM. */
+/* Gives memory for its elements, once; the caller fills it in. `first` is a number that the reader
+   gets with them. WEFT_INVALID above WEFT_MAX_ELEMENTS, for no array, and for one that has them;
+   WEFT_NOMEM. */
 weft_status weft_save_elements(weft_save *save, uint32_t number, size_t count, uint64_t first,
                                void **out);
 
 /*
 ** Writes it: once. The caller waits and takes part; inside a job it may be suspended meanwhile, and
-** the pool's fibers need 64 KiB of stack. Without a pool all is done here. `report` is filled in however
-** it ends. On failure the file at the path, and the kept one, are as they were, but for what a failed
-** sync of the folder means: then the new file is in place, and may be gone after a loss of power.
-** WEFT_IO; WEFT_NOMEM; WEFT_LOCKED while another process writes it.
+** the pool's fibers need 64 KiB of stack. Without a pool all is done here. `report` is filled in
+** however it ends. On failure the file at the path, and the kept one, are as they were, but for
+** what a failed sync of the folder means: then the new file is in place, and may be gone after a
+** loss of power. WEFT_IO; WEFT_NOMEM; WEFT_LOCKED while another process writes it.
 */
 weft_status weft_save_write(weft_save *save, weft_pool *pool, const weft_save_options *options,
                             weft_save_report *report);
@@ -79,10 +80,10 @@ weft_status weft_save_write(weft_save *save, weft_pool *pool, const weft_save_op
 typedef struct weft_loaded weft_loaded;
 
 /*
-** Reads the file at a path, or if that is not there, cannot be read or is damaged anywhere, the kept
-** one: then `report->kept`, and `report->text` says why. Every byte is checked. The caller waits and
-** takes part. WEFT_MISSING, WEFT_DAMAGED, WEFT_NEWER, WEFT_OLDER or WEFT_IO, as the file at the path
-** has it, if neither can be read; WEFT_NOMEM; WEFT_INVALID.
+** Reads the file at a path, or if that is not there, cannot be read or is damaged anywhere, the
+** kept one: then `report->kept`, and `report->text` says why. Every byte is checked. The caller
+** waits and takes part. WEFT_MISSING, WEFT_DAMAGED, WEFT_NEWER, WEFT_OLDER or WEFT_IO, as the file
+** at the path has it, if neither can be read; WEFT_NOMEM; WEFT_INVALID.
 */
 weft_status weft_save_read(const char *path, weft_pool *pool, weft_loaded **out,
                            weft_save_report *report);

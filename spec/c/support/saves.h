@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** saves.h - what the units about saves share: a folder for each test, and saves that say their number in
-** each of their parts.
+** saves.h - what the units about saves share: a folder for each test, and saves that say their
+** number in each of their parts.
 */
 #ifndef WEFT_SPEC_SAVES_H
 #define WEFT_SPEC_SAVES_H
