@@ -219,11 +219,39 @@ describe("inspect", function()
     assert.is_true(list[1].cpuMs > list[2].cpuMs)
   end)
 
-  it("does not where nobody looks", function()
+  it("tells how long by the clock, never less than the watch has seen", function()
+    local world = slowWorld {}
+    local inside
+    world:start(function()
+      spin(world)
+      inside = world:inspect()[1].wallMs
+      routine.wait(5)
+    end)
+    world:start(function() routine.wait(5) end, 1)
+    world:start(function() routine.wait(5) end)
+    world:tick(0)
+    local list = world:inspect()
+    assert.is_true(inside >= 2)
+    assert.is_true(list[1].wallMs >= inside)
+    assert.is_true(list[1].wallMs >= told[1][2])
+    assert.is_true(list[2].wallMs >= 0)
+    world:tick(0) -- nobody runs
+    assert.equal(list[1].wallMs, world:inspect()[1].wallMs)
+    world:start(function() end)
+    assert.equal(0, world:inspect()[4].wallMs)
+  end)
+
+  it("does neither where nobody looks", function()
     local world = support.world()
     world:start(function() routine.wait(5) end)
     world:tick(0)
     assert.is_nil(world:inspect()[1].cpuMs)
+    assert.is_nil(world:inspect()[1].wallMs)
+    world:close()
+    world = support.world { maxResumeMs = 1000 }
+    world:start(function() routine.wait(5) end)
+    world:tick(0)
+    assert.is_nil(world:inspect()[1].wallMs)
   end)
 end)
 

@@ -121,6 +121,7 @@ void weft__begin_look_ahead(weft_world *world)
 
 weft_routine *weft_pass_next(weft_world *world)
 {
+  if (WEFT_UNLIKELY(world->meter)) return weft__routine_of(weft__meter_take(world));
   return weft__routine_of(weft__sched_take(&world->sched));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** watch.h - watches a counter of resumes from a thread of its own, and has the other one interrupted
-** when a resume takes too long. What is watched costs nothing: no clock is read per resume.
+** when a resume takes too long. What is watched costs nothing: the watch reads no clock per resume.
 **
 ** A leaf: it knows a counter, a flag and a thread, neither the scheduler nor who is running. Times are
 ** as exact as the looks are close: a quarter of the limit.

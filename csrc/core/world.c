@@ -84,6 +84,7 @@ typedef struct engine {
   weft_fiber *runner;
   weft__watch *watch; /* or NULL */
   weft__sampled *sampled;
+  weft__meter *meter; /* or NULL */
 } engine;
 
 static uint32_t stacks_for(uint32_t capacity)
@@ -111,10 +112,13 @@ static weft_status build(weft_world *world, const weft_world_config *config, eng
   if (status) goto fini_sched;
   status = weft_fiber_start(out->pool, weft__runner, world, &out->runner);
   if (status) goto delete_pool;
-  if ((status = weft__watch_world(world, config, &out->watch, &out->sampled))) goto delete_pool;
+  if ((status = weft__meter_new(config, &out->meter))) goto delete_pool;
+  if ((status = weft__watch_world(world, config, &out->watch, &out->sampled))) goto free_meter;
   weft__fiber_pool_describe(out->pool, describe_running, world);
   return WEFT_OK;
 
+free_meter:
+  weft__free(out->meter);
 delete_pool:
   weft_fiber_pool_delete(out->pool);
 fini_sched:
@@ -127,6 +131,7 @@ give_back_tag:
 static void free_engine(engine *made)
 {
   weft__unwatch_world(made->watch, made->sampled);
+  weft__free(made->meter);
   weft_fiber_pool_delete(made->pool);
   give_tag(made->sched.tag);
   weft__sched_fini(&made->sched);
@@ -140,6 +145,7 @@ static void install(weft_world *world, const engine *made, const weft_world_conf
   world->runner = made->runner;
   world->watch = made->watch;
   world->sampled = made->sampled;
+  world->meter = made->meter;
   world->spare = NULL;
   world->record_words = record_words(config);
   world->config = *config;
@@ -149,6 +155,7 @@ static void install(weft_world *world, const engine *made, const weft_world_conf
 static void tear_down(weft_world *world, uint8_t kept_tag)
 {
   weft__unwatch_world(world->watch, world->sampled);
+  weft__free(world->meter);
   weft__events_drop(&world->sched);
   weft_fiber_pool_delete(world->pool);
   if (world->sched.tag != kept_tag) give_tag(world->sched.tag);

@@ -40,11 +40,19 @@ typedef struct weft__sampled {
   atomic_int_least64_t ns;
 } weft__sampled;
 
-/* How long the routine in a slot has run while traces were. */
+/* How long the routine in a slot has run, of the resumes that were measured. */
 typedef struct weft__wall {
   uint32_t generation; /* of the slot */
   int64_t ns;
 } weft__wall;
+
+/* Measures each resume of a world. */
+typedef struct weft__meter {
+  int64_t (*clock)(void); /* ns; weft_clock, but where a test has another */
+  int64_t since;          /* when the resume began that runs, or the last look */
+  weft__wall *running;    /* of who runs, in `walls`; NULL outside passes */
+  weft__wall walls[];     /* by slot; of generation 0: never resumed */
+} weft__meter;
 
 /* What a world has to know between two spans; see world_spans.c. */
 typedef struct weft__spans_of_world {
@@ -83,6 +91,7 @@ struct weft_world {
   weft_world_config config;
   weft__watch *watch;     /* or NULL */
   weft__sampled *sampled; /* by slot, of the watch; or NULL */
+  weft__meter *meter;     /* where each resume is measured, or NULL */
   /* Written in the signal handler. */
   weft__slow slow[WEFT_SLOW_KEPT];
   volatile uint32_t slow_count;
@@ -121,6 +130,13 @@ static inline void weft__stage(weft_world *there, const char *name)
 {
   if (WEFT_UNLIKELY(there->spans.on)) weft__spans_stage(there, name);
 }
+
+/* What measures resumes as the configuration asks; NULL if it does not. WEFT_NOMEM. */
+weft_status weft__meter_new(const weft_world_config *config, weft__meter **out);
+/* The next routine of the pass; the time up to now goes to the last one. */
+weft__task *weft__meter_take(weft_world *world);
+/* What it has measured; up to now for the one that runs. */
+int64_t weft__meter_of(const weft__meter *meter, const weft__task *task);
 
 /* The scheduler's view of routines. */
 extern const weft__sched_ops weft__routine_ops;

@@ -31,6 +31,7 @@ static void add_wall(weft_world *world, int64_t ns)
 
 int64_t weft_routine_wall(const weft_world *world, const weft_routine *routine)
 {
+  if (world->meter) return weft__meter_of(world->meter, &routine->task);
   if (!world->spans.walls) return -1;
   const weft__wall *wall = &world->spans.walls[routine->task.slot];
   return wall->generation == routine->task.generation ? wall->ns : 0;

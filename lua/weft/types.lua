@@ -57,7 +57,8 @@
 ---@field owner? weft.Owner who owns it
 ---@field resumes integer how often it was resumed
 ---@field cpuMs? number about how long it has run, by samples; in a watched world (`slowResumeMs`)
----@field wallMs? number how long its resumes have taken by the clock, while `weft.trace` ran
+---@field wallMs? number how long its resumes have taken by the clock: all of them with
+--- `slowResumeMs`, else those while `weft.trace` ran
 
 ---@alias weft.Phase "preUpdate"|"fixedUpdate"|"update"|"postUpdate"
 
@@ -65,13 +66,14 @@
 --- about how long, and where the routine stood, or where it waits now if that is not known.
 ---
 --- With `slowResumeMs` or `maxResumeMs` a thread looks about four times in each limit whether still
---- the same resume is running; nothing is measured in between, so a resume that is over a limit by
---- less than a quarter may be missed. The line is that of the first instruction after such a look.
---- Code that LuaJIT has compiled does not stop for a look: there the line may be missing, and
---- `maxResumeMs` ends interpreted code only (`jit.off` for what is not trusted). A C function is
---- never ended in the middle; a `pcall` may catch the end, and then the next look ends it again.
---- Nothing of this is done for callbacks. The thread sends SIGURG to the world's; a handler that
---- was there before gets those of others.
+--- the same resume is running, so one that is over a limit by less than a quarter may be missed.
+--- With `slowResumeMs` the clock is read at each resume as well, for `wallMs` of `inspect`.
+---
+--- The line is that of the first instruction after such a look. Code that LuaJIT has compiled does
+--- not stop for a look: there the line may be missing, and `maxResumeMs` ends interpreted code only
+--- (`jit.off` for what is not trusted). A C function is never ended in the middle; a `pcall` may
+--- catch the end, and then the next look ends it again. Nothing of this is done for callbacks. The
+--- thread sends SIGURG to the world's; a handler that was there before gets those of others.
 ---
 ---     world:configure{ slowResumeMs = 50, maxResumeMs = 2000 }
 ---     world.onSlow = function(handle, ms, where) print(handle, ms, where) end

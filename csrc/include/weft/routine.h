@@ -55,8 +55,9 @@ uint32_t weft_routine_resumes(const weft_routine *routine);
 /* About how many ns it has run, by the looks that found it running, each of which stands for the time
    between two; -1 in a world that is not watched (see `slow_resume_ns`). */
 int64_t weft_routine_cpu(const weft_world *world, const weft_routine *routine);
-/* How many ns its resumes have taken while a trace ran, by the clock; -1 in a world that has not ticked
-   in one (see weft/trace.h). */
+/* How many ns its resumes have taken by the clock: all of them in a world with `slow_resume_ns`, up to
+   now for the one that runs; else those while a trace ran, and -1 in a world that has not ticked in one
+   (see weft/trace.h). */
 int64_t weft_routine_wall(const weft_world *world, const weft_routine *routine);
 /* Whether it was asked to stop. */
 bool weft_routine_cancelled(const weft_routine *routine);

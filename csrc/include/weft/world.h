@@ -115,8 +115,8 @@ typedef struct weft_world_config {
   /*
   ** Limits in ns on one resume, 0 for none: the hooks `overrun` and `slow` tell of longer ones. With one
   ** set, a thread watches a count of resumes, about four times in each limit, and sends SIGURG to the
-  ** world's thread when it has to; no clock is read per resume. So what is longer than a limit by less
-  ** than a quarter may be missed.
+  ** world's thread when it has to. So what is longer than a limit by less than a quarter may be missed.
+  ** With `slow_resume_ns` the clock is read once per resume as well, for `weft_routine_wall`.
   */
   int64_t slow_resume_ns, max_resume_ns;
   weft_world_hooks hooks;
