@@ -84,11 +84,15 @@ UNIT_C := $(patsubst %.c,$(B)/%,$(filter-out %_lua54_spec.c %_luajit_spec.c,$(UN
 SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(wildcard spec/c/support/*.c))
 
 # examples/*-embed.c holds a Lua and becomes one program for each VM, *-kernel.c becomes a shared
-# library for jobs.kernel; the other C examples link the C library alone.
+# library for jobs.kernel, *-module.c a Lua module for each VM; the other C examples link the C
+# library alone.
 EMBED_SRC := $(wildcard examples/*-embed.c)
 KERNEL_SRC := $(wildcard examples/*-kernel.c)
 EXAMPLE_KERNEL := $(KERNEL_SRC:%.c=$(B)/%.so)
-EXAMPLE_C := $(filter-out $(EMBED_SRC) $(KERNEL_SRC),$(wildcard examples/*.c))
+MODULE_SRC := $(wildcard examples/*-module.c)
+MODULE_NAMES := $(MODULE_SRC:examples/%-module.c=%.so)
+EXAMPLE_MODULES := $(foreach vm,lua5.4 luajit,$(MODULE_NAMES:%=$(B)/examples/$(vm)/%))
+EXAMPLE_C := $(filter-out $(EMBED_SRC) $(KERNEL_SRC) $(MODULE_SRC),$(wildcard examples/*.c))
 EXAMPLE_C := $(EXAMPLE_C:%.c=$(B)/%)
 EMBED_54 := $(EMBED_SRC:%.c=$(B)/%-lua5.4)
 EMBED_JIT := $(EMBED_SRC:%.c=$(B)/%-luajit)
@@ -102,7 +106,7 @@ MODULE_JIT := $(B)/luajit/weft/core.so
 # --- What people ask for ----------------------------------------------------------------------
 
 .PHONY: all lib lua5.4 luajit units examples help demo test bench test-aarch64 lint layers format \
-  asan tsan hard valgrind setup clean tools
+  asan tsan hard valgrind setup clean tools example-tools
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -111,7 +115,7 @@ lib: $(LIB)
 lua5.4: $(MODULE_54) $(ARCHIVE_54)
 luajit: $(MODULE_JIT) $(ARCHIVE_JIT)
 units: $(UNIT_C) $(UNIT_54) $(UNIT_JIT)
-examples: $(EXAMPLE_C) $(EXAMPLE_KERNEL) $(EMBED_54) $(EMBED_JIT)
+examples: $(EXAMPLE_C) $(EXAMPLE_KERNEL) $(EXAMPLE_MODULES) $(EMBED_54) $(EMBED_JIT)
 
 help:
 	@echo 'weft: gameplay routines that may wait anywhere, for Lua 5.4 and LuaJIT'
@@ -148,7 +152,7 @@ test:
 
 bench:
 	@scripts/setup bench
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(EXAMPLE_MODULES)
 	@ROWS='$(ROWS)' MODE='$(MODE)' bench/run
 
 test-aarch64:
@@ -182,6 +186,8 @@ format:
 SETUP ?= scripts/setup
 tools:
 	@$(SETUP) build
+example-tools:
+	@$(SETUP) examples
 
 $(B)/obj/%.o: %.c Makefile | tools
 	$(call say,CC,$@)
@@ -245,6 +251,17 @@ $(EXAMPLE_KERNEL): $(B)/%.so: %.c Makefile | tools
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -fno-lto -ffp-contract=off -shared $< -o $@
+
+# What they are of beside Lua is a library of the same name. The interpreter brings Lua's symbols.
+$(B)/examples/lua5.4/%.so: examples/%-module.c Makefile | example-tools
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -fno-lto -shared $(call lua_cflags,lua5.4) $< -l$* -o $@
+
+$(B)/examples/luajit/%.so: examples/%-module.c Makefile | example-tools
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -fno-lto -shared $(call lua_cflags,luajit) $< -l$* -o $@
 
 $(EMBED_54): $(B)/%-lua5.4: $(B)/obj/lua5.4/%.o $(ARCHIVE_54) $(LIB)
 	$(call say,LINK,$@)

@@ -381,6 +381,36 @@ for _, how in ipairs { "even", "uneven" } do
   }
 end
 
+-- A question to another thread, and its answer.
+for _, vm in ipairs(vms) do
+  for _, atOnce in ipairs { 1, 16 } do
+    local sides = {
+      weft = free(script(vm, "services", "weft", atOnce)),
+      ["luv work"] = needing("luv", free(script(vm, "services", "work", atOnce))),
+    }
+    local name = atOnce == 1 and "service round trip" or "service, 16 calls at once"
+    local rows = { { name = name, vm = vm, peer = "luv work", key = "us", bar = 1, unit = "us" } }
+    if atOnce == 1 then
+      local peer = "luv thread"
+      sides[peer] = needing("luv", free(script(vm, "services", "thread")))
+      rows[2] = { name = name, vm = vm, peer = peer, key = "us", bar = 1, unit = "us" }
+    end
+    add { runs = 5, sides = sides, rows = rows }
+  end
+  local modules = "build/release/examples/" .. vm
+  add {
+    runs = 3,
+    sides = {
+      weft = free(script(vm, "logins", "service", modules)),
+      ["in the routine"] = needing("argon2", free(script(vm, "logins", "routine", modules))),
+    },
+    rows = { {
+      name = "tick with a password check", vm = vm, peer = "in the routine", key = "us", bar = 0.1,
+      unit = "us",
+    } },
+  }
+end
+
 do
   local name = "post to a parked pool, "
   add {
@@ -470,6 +500,9 @@ return {
     },
     luv = { probe = [[%s -e 'require "luv"']], package = "lua-luv" },
     tarantool = { probe = "command -v tarantool", package = "tarantool" },
+    argon2 = {
+      probe = "test -e build/release/examples/lua5.4/argon2.so", package = "libargon2-dev",
+    },
     tbb = { probe = "test -x build/bench/tbb-jobs", package = "libtbb-dev" },
     boost = { probe = "test -x build/bench/boost-switch", package = "libboost-context-dev" },
   },
