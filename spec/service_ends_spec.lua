@@ -362,6 +362,25 @@ describe("world:close", function()
     assert.is_true(service:join())
   end)
 
+  it("does not wait for ever for an endless loop, nor does the end of the process", function()
+    local status, text = support.child [[
+      local weft = require "weft"
+      local world = weft.default()
+      world.onError = function(_, err) print(err) end
+      local service = weft.service{ name = "spin", drain = 0, main = function()
+        while true do end
+      end }
+      print(service:join(0.001))
+      local call = service:call(1)
+      world:close()
+      print(pcall(call.result, call))
+    ]]
+    assert.truthy(text:find "^nil\ttimeout\tservice 'spin' still runs: 0 letters wait", text)
+    assert.truthy(text:find "service 'spin' still runs after world:close", 1, true)
+    assert.truthy(text:find "\nfalse\tweft.service: service 'spin' has ended without an answer\n$")
+    assert.equal(0, status)
+  end)
+
   it("is done without by the end of a Lua state", function()
     local status, text = support.child [[
       local weft = require "weft"
