@@ -3,7 +3,7 @@
 -- beside a library that encodes on the one thread that there is.
 
 -- What is judged: `pause` is how long the world stands still, which for a peer is all of it.
-local BARS = { pause = 0.25, total = 0.5, read = 0.5 }
+local BARS = { pause = 0.4, total = 0.6, read = 0.6 }
 
 local function sides(script, vm, what, n)
   local file = "build/bench/save-" .. vm
