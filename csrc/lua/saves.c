@@ -26,6 +26,9 @@ typedef struct writing {
    of columns, and the functions that take them apart and make them. */
 static const char names_key, metas_key, columns_key, parts_key, assemble_key;
 
+/* And that of the metatable of droppers. */
+static const char dropper_key;
+
 /* --- Metatables ---------------------------------------------------------------------------- */
 
 static void push_kept(lua_State *L, const char *key)
@@ -223,7 +226,7 @@ static void **push_dropper(lua_State *L)
 {
   void **slot = lua_newuserdata(L, sizeof *slot);
   *slot = NULL;
-  push_kept(L, (const char *)&push_dropper);
+  push_kept(L, &dropper_key);
   lua_setmetatable(L, -2);
   return slot;
 }
@@ -401,7 +404,7 @@ void saves_open(lua_State *L)
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, dropper_gc);
   lua_setfield(L, -2, "__gc");
-  keep(L, (const char *)&push_dropper);
+  keep(L, &dropper_key);
   lua_createtable(L, 0, 4);
   binding_functions(L, functions);
   lua_setfield(L, -2, "saves");

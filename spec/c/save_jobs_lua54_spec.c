@@ -51,7 +51,7 @@ static void saves_go_on_beside_jobs_and_a_world(void **state)
 {
   (void)state;
   run_whole("local world, saved, list = weft.world(), 0, {}\n"
-            "local b, cols = weft.buffer('i32', 100000), weft.columns{ x = 'f32' }\n"
+            "local b, cols = weft.buffer('i32', 30000), weft.columns{ x = 'f32' }\n"
             "for i = 1, 500 do cols:add{ x = i } end\n"
             "local function add(buf, n) for i = 1, #buf do buf[i] = buf[i] + n end end\n"
             "local function shift(first, last, c)\n"
@@ -67,7 +67,7 @@ static void saves_go_on_beside_jobs_and_a_world(void **state)
             "while saved ~= true do world:tick(0.001) end\n"
             "for i = 1, rounds do assert(list[i]:wait()) assert(list[i]:result()) end\n"
             "local s = assert(save.read(path))\n"
-            "assert(s.i == rounds and s.b[1] == rounds and s.b[100000] == rounds)\n"
+            "assert(s.i == rounds and s.b[1] == rounds and s.b[30000] == rounds)\n"
             "world:close()");
 }
 
