@@ -5,9 +5,9 @@
 ** The body is entered on a fiber. It resumes the coroutine; when that yields to one of our waits
 ** the body parks and the stack is free for the next routine. When the function has ended, in
 ** whatever way, its cleanups run on the same coroutine, each as a function of its own, and may
-** wait as any other code.
+** wait as any other code. What an ending means for the routine is in routine_end.c.
 */
-#include "lua/binding.h"
+#include "lua/routine.h"
 
 static record *record_of(const weft_routine *routine)
 {
@@ -119,186 +119,7 @@ static inline int reenter(realm *R, weft_routine *self, record *rec, int *nresul
   return compat_resume(co, R->donor, nargs, nresults);
 }
 
-/* --- Endings ------------------------------------------------------------------------------- */
-
-static int push_text(lua_State *L, void *context)
-{
-  lua_pushstring(L, context);
-  return 1;
-}
-
-typedef struct extra {
-  realm *realm;
-  lua_State *traced;
-  weft_routine *routine;
-} extra;
-
-/* handle, error -> */
-static int report_extra(lua_State *L, void *context)
-{
-  const extra *e = context;
-  report_push_trace(L, e->realm, 2, e->traced);
-  return report_push_on(L, e->realm);
-}
-
-/* error -> */
-static int report_beside(lua_State *L, void *context)
-{
-  const extra *e = context;
-  handle_of(L, e->realm, e->routine);
-  lua_insert(L, 1);
-  return report_extra(L, context);
-}
-
-static bool is_forced_end(const record *rec)
-{
-  return rec->forced && rec->outcome == OUTCOME_CANCELLED;
-}
-
-/* Ended by force before the error on top of `co` came: that is told of now, the error takes its place
-   in the handle. A call on the helper that fails leaves nothing else there, so it is not kept there. */
-static void tell_of_forced_end(realm *R, const record *rec, lua_State *co)
-{
-  bool move = co == R->universe->helper;
-  if (move) lua_xmove(co, R->store, 1);
-  report_routine(R, rec);
-  if (move) lua_xmove(R->store, co, 1);
-}
-
-/* error on top of `co` -> ; what it means for the routine */
-static void note_error(realm *R, weft_routine *self, record *rec, lua_State *co,
-                       lua_State *traced)
-{
-  lua_State *helper = R->universe->helper;
-  if (lua_touserdata(co, -1) == R->universe->cancelled) {
-    if (rec->outcome == OUTCOME_NONE) rec->outcome = OUTCOME_CANCELLED;
-    lua_pop(co, 1);
-    return;
-  }
-  if (rec->outcome == OUTCOME_FAILED && rec->recorded) {
-    /* The first error is the routine's; this one, of a cleanup, is told apart. */
-    lua_rawgeti(R->store, STORE_VALUES, (int)rec->cells);
-    lua_xmove(R->store, helper, 1);
-    if (co == helper)
-      lua_insert(helper, -2);
-    else
-      lua_xmove(co, helper, 1);
-    extra e = {.realm = R, .traced = traced};
-    if (binding_protect(R, report_extra, &e, 2, 0) != LUA_OK) lua_pop(helper, 1);
-    return;
-  }
-  if (is_forced_end(rec) && rec->recorded) tell_of_forced_end(R, rec, co);
-  rec->outcome = OUTCOME_FAILED;
-  handle_fail(R, self, co, traced);
-}
-
-/* The same with a sentence of ours. */
-static void fail_with(realm *R, weft_routine *self, record *rec, const char *text)
-{
-  lua_State *helper = R->universe->helper;
-  binding_protect(R, push_text, (void *)text, 0, 1);
-  note_error(R, self, rec, helper, NULL);
-}
-
-static void ended_well(realm *R, weft_routine *self, record *rec, int count)
-{
-  lua_State *co = rec->thread;
-  if (!rec->in_defer) {
-    rec->outcome = OUTCOME_COMPLETED;
-    if (count > 0) handle_complete(R, self, co, count);
-  }
-  if (count > 0 || COMPAT_BODY_ARGS > 0) lua_settop(co, 0);
-}
-
-/* What tells the error on top of a coroutine from another that takes its place there. */
-typedef struct error_mark {
-  int type;
-  const void *object;
-  lua_Number number;
-} error_mark;
-
-static error_mark mark_error(lua_State *co)
-{
-  int type = lua_type(co, -1);
-  return (error_mark){type, type == LUA_TSTRING ? lua_tostring(co, -1) : lua_topointer(co, -1),
-                      type == LUA_TNUMBER ? lua_tonumber(co, -1) : lua_toboolean(co, -1)};
-}
-
-/* The coroutine stands at an error or at a wait: its to-be-closed variables run, on this stack,
-   and may wait. Where a coroutine cannot be closed it is left as it stands, for the collector. */
-static void close_coroutine(realm *R, weft_routine *self, record *rec, error_mark noted)
-{
-  lua_State *co = rec->thread;
-  if (!COMPAT_CAN_CLOSE) {
-    threads_give(R, rec, false);
-    return;
-  }
-  if (compat_close(co) == LUA_OK) return;
-  error_mark left = mark_error(co);
-  bool same =
-      left.type == noted.type && left.object == noted.object && left.number == noted.number;
-  if (!same) {
-    lua_pushvalue(co, -1);
-    note_error(R, self, rec, co, co);
-  }
-  lua_settop(co, 0);
-}
-
-static void ended_badly(realm *R, weft_routine *self, record *rec)
-{
-  lua_State *co = rec->thread;
-  if (lua_status(co) == LUA_OK) { /* caught inside: the trace was kept aside */
-    note_error(R, self, rec, co, NULL);
-    lua_settop(co, 0);
-    return;
-  }
-  compat_grow(co, 2);
-  error_mark noted = mark_error(co);
-  lua_pushvalue(co, -1);
-  note_error(R, self, rec, co, co);
-  close_coroutine(R, self, rec, noted);
-}
-
-static const char forced_text[] = "ended by force: it went on waiting though it was told to "
-                                  "stop; let routine.Cancelled through "
-                                  "(routine.pcall does), do not wait in a loop around pcall";
-static const char forced_yield_text[] = "ended by force at a bare coroutine.yield(), where a "
-                                        "cancel cannot be raised; its cleanups run";
-
-/* Reported once for a routine, with the place at which it stood: at its end, when it is cancelled,
-   or at once where only a cleanup was ended so, and what the body ended with stays. */
-static void tell_of_force(realm *R, weft_routine *self, record *rec, const char *text)
-{
-  lua_State *helper = R->universe->helper;
-  if (rec->forced) return;
-  rec->forced = true;
-  binding_protect(R, push_text, (void *)text, 0, 1);
-  if (rec->outcome == OUTCOME_CANCELLED) {
-    handle_fail(R, self, helper, rec->thread);
-    return;
-  }
-  extra e = {R, rec->thread, self};
-  if (binding_protect(R, report_beside, &e, 1, 0) != LUA_OK) lua_pop(helper, 1);
-}
-
-/* What raised them is gone and will not lower them; they would hold cancels back from the cleanups. */
-static void drop_shields(const realm *R, weft_routine *self)
-{
-  while (weft_shield(R->world, self, false)) {
-  }
-}
-
-static void end_by_force(realm *R, weft_routine *self, record *rec, const char *text)
-{
-  rec->must_close = false;
-  if (rec->outcome == OUTCOME_NONE) rec->outcome = OUTCOME_CANCELLED;
-  tell_of_force(R, self, rec, text);
-  drop_shields(R, self);
-  close_coroutine(R, self, rec, (error_mark){.type = LUA_TNONE});
-  /* Lua 5.4 closes a coroutine without forgetting the message handler of an xpcall in it: the next
-     user would have its errors handled by whatever stands there then. */
-  threads_give(R, rec, false);
-}
+/* --- Settling ------------------------------------------------------------------------------ */
 
 /* The coroutine yielded. WEFT_PARKED: it waits, all is well; WEFT_OK: it goes on at once, with the
    values on it; else it is to be ended by force. */
@@ -316,24 +137,12 @@ static weft_status yielded(realm *R, weft_routine *self, record *rec, int nresul
   return WEFT_PARKED;
 }
 
-static weft_status end_status(const record *rec)
-{
-  switch (rec->outcome) {
-  case OUTCOME_COMPLETED:
-    return WEFT_OK;
-  case OUTCOME_CANCELLED:
-    return WEFT_CANCELLED;
-  default:
-    return WEFT_FAILED;
-  }
-}
-
 /* Starts the latest cleanup that has not run. */
 static int enter_defer(realm *R, weft_routine *self, record *rec, int *nresults)
 {
   uint32_t cell = rec->defers;
   if (!rec->thread && !threads_take(R, rec)) {
-    note_error(R, self, rec, R->universe->helper, NULL);
+    routine_note_error(R, self, rec, R->universe->helper, NULL);
     values_drop(R, cell);
     rec->defers = 0;
     return LUA_ERRMEM;
@@ -356,15 +165,15 @@ static weft_status settle(realm *R, weft_routine *self, record *rec, int status,
         status = compat_resume(rec->thread, R->donor, lua_gettop(rec->thread), &nresults);
         continue;
       }
-      end_by_force(R, self, rec, rec->must_close ? forced_text : forced_yield_text);
+      routine_end_by_force(R, self, rec);
     } else if (rec->thread) {
       if (compat_outcome(rec->thread, status, nresults, &count) == LUA_OK)
-        ended_well(R, self, rec, count);
+        routine_ended_well(R, self, rec, count);
       else
-        ended_badly(R, self, rec);
+        routine_ended_badly(R, self, rec);
     }
     scope_abandon(R, self);
-    if (!rec->defers) return end_status(rec);
+    if (!rec->defers) return routine_end_status(rec);
     nresults = 0; /* LuaJIT does not say; what it was, it was of another coroutine */
     status = enter_defer(R, self, rec, &nresults);
   }
@@ -377,14 +186,14 @@ static RARE weft_status begin(realm *R, weft_routine *self, record *rec)
   uint32_t cells = rec->cells, count = rec->number;
   rec->cells = 0;
   if (!threads_take(R, rec)) {
-    note_error(R, self, rec, R->universe->helper, NULL);
+    routine_note_error(R, self, rec, R->universe->helper, NULL);
     values_drop(R, cells);
-    return end_status(rec);
+    return routine_end_status(rec);
   }
   if (count > LUA_MINSTACK / 2 && !compat_grow(rec->thread, (int)count + COMPAT_BODY_ARGS)) {
     values_drop(R, cells);
-    fail_with(R, self, rec, "not enough memory for its arguments");
-    return end_status(rec);
+    routine_fail_with(R, self, rec, "not enough memory for its arguments");
+    return routine_end_status(rec);
   }
   int status = enter(R, rec, cells, count, &nresults);
   return settle(R, self, rec, status, nresults);
@@ -402,8 +211,8 @@ static RARE weft_status came_back(realm *R, weft_routine *self, record *rec, int
     watches_forget(R, self);
     if (COMPAT_CAN_CLOSE)
       weft_decline(R->world, self); /* elsewhere it is taken by the resume */
-    drop_shields(R, self);
-    fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
+    routine_drop_shields(R, self);
+    routine_fail_with(R, self, rec, "its coroutine was closed or run to its end by hand");
     threads_give(R, rec, false);
     status = LUA_OK;
   }
@@ -479,7 +288,7 @@ void routine_ended(void *host, weft_routine *self, bool joined)
   threads_give(R, rec, true);
   scope_child_ended(R, self, rec);
   bool failed = rec->outcome == OUTCOME_FAILED;
-  if (is_forced_end(rec) || (failed && !joined)) {
+  if (routine_is_forced_end(rec) || (failed && !joined)) {
     R->report =
         *rec; /* told by the loop, once the slot is free again: onError may start another */
     R->has_report = true;
