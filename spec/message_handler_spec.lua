@@ -4,20 +4,10 @@
 
 local support = require "support"
 local routine = require "weft.routine"
+local log = require "support.log"
+local say, logged = log.say, log.read
 
-local log
-
-local function say(text)
-  return function() log[#log + 1] = text end
-end
-
-local function logged()
-  local text = table.concat(log, " ")
-  log = {}
-  return text
-end
-
-before_each(function() log = {} end)
+before_each(log.clear)
 
 describe("a handler", function()
   it("that is off is not called any more; off tells whether it was on", function()
@@ -110,16 +100,16 @@ describe("a handler", function()
     assert.equal(77, capacity)
   end)
 
+  -- A handler of an owner that holds a value, and a weak table with that value as its only key.
+  local function holder(owner)
+    local value = {}
+    local weak = setmetatable({ [value] = true }, { __mode = "k" })
+    return owner:on("m", function() return value end), weak
+  end
+
   it("is gone when its owner has ended, with what it holds", function()
-    local world = support.world()
-    local weak = setmetatable({}, { __mode = "k" })
-    local owner = world:owner()
-    local sub
-    do
-      local value = {}
-      weak[value] = true
-      sub = owner:on("m", function() return value end)
-    end
+    local owner = support.world():owner()
+    local sub, weak = holder(owner)
     support.collect()
     assert.is_not_nil(next(weak))
     owner:destroy()
@@ -129,15 +119,7 @@ describe("a handler", function()
   end)
 
   it("is let go when it is turned off", function()
-    local world = support.world()
-    local weak = setmetatable({}, { __mode = "k" })
-    local owner = world:owner()
-    local sub
-    do
-      local value = {}
-      weak[value] = true
-      sub = owner:on("m", function() return value end)
-    end
+    local sub, weak = holder(support.world():owner())
     sub:off()
     support.collect()
     assert.is_nil(next(weak))

@@ -4,20 +4,10 @@
 
 local support = require "support"
 local routine = require "weft.routine"
+local log = require "support.log"
+local say, logged = log.say, log.read
 
-local log
-
-local function say(text)
-  return function() log[#log + 1] = text end
-end
-
-local function logged()
-  local text = table.concat(log, " ")
-  log = {}
-  return text
-end
-
-before_each(function() log = {} end)
+before_each(log.clear)
 
 local function raises(text, fn, ...)
   local ok, err = pcall(fn, ...)

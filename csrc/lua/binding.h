@@ -287,6 +287,9 @@ int binding_failed(lua_State *L, const char *who, weft_status status);
 int binding_outside(lua_State *L, const char *who);          /* no routine is calling */
 void binding_check_worlds(lua_State *L, const char *prefix); /* raises where there are none */
 void binding_push_weak(lua_State *L, int size, const char *mode); /* -> table */
+/* The subscription that `sub:off` was called on, whose metatable the registry has under `key`; nothing
+   else is left on the stack. Raises. */
+void *binding_check_sub(lua_State *L, const void *key);
 /* What stands at `index`, for messages: "got -1", "got string". */
 const char *binding_got(lua_State *L, int index);
 /* Whether a chunk is one of weft's own that stand between a script and a public function. */

@@ -137,6 +137,18 @@ void binding_push_weak(lua_State *L, int size, const char *mode)
 }
 
 /* Numbers are written alike on all machines, which differ on NaN and on floats that are whole. */
+void *binding_check_sub(lua_State *L, const void *key)
+{
+  lua_settop(L, 1);
+  void *sub = lua_touserdata(L, 1);
+  lua_pushlightuserdata(L, (void *)key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  if (!sub || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, -2))
+    binding_misuse(L, "sub:off: a subscription expected, got %s", binding_got(L, 1));
+  lua_settop(L, 1);
+  return sub;
+}
+
 const char *binding_got(lua_State *L, int index)
 {
   if (lua_type(L, index) == LUA_TNUMBER) {

@@ -190,21 +190,10 @@ int messages_on(lua_State *L)
   return 1;
 }
 
-static subscription *check_sub(lua_State *L)
-{
-  lua_settop(L, 1);
-  subscription *sub = lua_touserdata(L, 1);
-  push_sub_meta(L);
-  if (!sub || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, -2))
-    binding_misuse(L, "sub:off: a subscription expected, got %s", binding_got(L, 1));
-  lua_settop(L, 1);
-  return sub;
-}
-
 /* True if it was on. */
 static int sub_off(lua_State *L)
 {
-  const subscription *sub = check_sub(L);
+  const subscription *sub = binding_check_sub(L, &sub_key);
   realm *R = owner_find_realm(L, sub->number);
   bool was_on = R && sub->ear && R->ears.all[sub->ear].born == sub->born;
   if (was_on) ears_remove(R, sub->ear);

@@ -187,12 +187,7 @@ static uint32_t find_listener(const signal *s, uint64_t id)
 /* True if it was on. */
 static int sub_off(lua_State *L)
 {
-  const uint64_t *id = lua_touserdata(L, 1);
-  lua_settop(L, 1);
-  push_sub_meta(L);
-  if (!id || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, -2))
-    binding_misuse(L, "sub:off: a subscription expected, got %s", binding_got(L, 1));
-  lua_settop(L, 1);
+  const uint64_t *id = binding_check_sub(L, &sub_key);
   compat_get_value(L, 1);
   lua_rawgeti(L, 2, 0);
   signal *s = (signal *)waitables_test(L, 3);

@@ -145,21 +145,10 @@ int systems_on(lua_State *L)
   return 1;
 }
 
-static subscription *check_sub(lua_State *L)
-{
-  lua_settop(L, 1);
-  subscription *sub = lua_touserdata(L, 1);
-  push_sub_meta(L);
-  if (!sub || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, -2))
-    binding_misuse(L, "sub:off: a subscription expected, got %s", binding_got(L, 1));
-  lua_settop(L, 1);
-  return sub;
-}
-
 /* True if it was on. */
 static int sub_off(lua_State *L)
 {
-  subscription *sub = check_sub(L);
+  subscription *sub = binding_check_sub(L, &sub_key);
   bool was_on = sub->on;
   sub->on = false;
   if (was_on) {
