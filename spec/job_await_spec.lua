@@ -362,6 +362,31 @@ describe("barrier:await", function()
     assert.equal(7, got)
   end)
 
+  it("goes on after a round that has ended between two ticks", function()
+    local world = support.world{}
+    local barrier = jobs.barrier(1)
+    local rounds = 0
+    world:start(function()
+      for _ = 1, 3 do
+        barrier:await()
+        rounds = rounds + 1
+        routine.nextTick()
+      end
+    end)
+    world:tick(0)
+    for round = 1, 2 do
+      barrier:release()
+      barrier:add() -- those who wait now wait for another round
+      world:tick(0)
+      assert.equal(round, rounds)
+      world:tick(0)
+      assert.equal(round, rounds)
+    end
+    barrier:release()
+    world:tick(0)
+    assert.equal(3, rounds)
+  end)
+
   it("waits in a routine as in a job", function()
     local world = support.world{}
     local barrier = jobs.barrier(1)

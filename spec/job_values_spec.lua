@@ -118,6 +118,17 @@ describe("functions", function()
     assert.equal(routine.Cancelled, done(jobs.run(echo, routine.Cancelled)))
   end)
 
+  it("that a script has put into a library cross as others do", function()
+    assert.same({ 0, "x x" }, { support.child [[
+      string.trimmed = function(s) return (s:gsub("^ +", "")) end
+      local jobs = require "weft.jobs"
+      local trimmed = string.trimmed
+      local job = jobs.run(function(s, f) return trimmed(s) .. " " .. f(s) end, "  x", trimmed)
+      job:wait()
+      io.write(job:result())
+    ]] })
+  end)
+
   it("with an environment of their own find the job's globals", function()
     local own = { x = 1 }
     local fn = support.chunk54("local own = ... return load('return x', 'c', 't', own)", own)

@@ -217,6 +217,50 @@ describe("a job's globals", function()
     end
   end)
 
+  it("are gone after it whatever way leads to them", function()
+    local needs, libraries = require, { "string", "table", "math" }
+    for _ = 1, 8 do
+      done(jobs.run(function()
+        require("string").leaked = 1
+        needs("table").leaked = 1
+        package.loaded.math.leaked = 1
+        package.loaded._G.leaked = 1
+        package.loaded.io = nil
+        package.path, package.cpath = "nowhere", "nowhere"
+        local envOf, setEnv = _G.getfenv, _G.setfenv
+        if envOf then
+          envOf(0).leaked, envOf(1).leaked2, envOf(print).leaked3 = 1, 1, 1
+          setEnv(1, {})
+        end
+      end))
+    end
+    for _ = 1, 32 do
+      assert.same({ n = 0, path = package.path, cpath = package.cpath }, (done(jobs.run(function()
+        local found = { n = 0, path = package.path, cpath = package.cpath }
+        for _, name in ipairs(libraries) do
+          if require(name).leaked then found.n = found.n + 1 end
+        end
+        for _, name in ipairs { "leaked", "leaked2", "leaked3" } do
+          if _G[name] or package.loaded._G[name] then found.n = found.n + 1 end
+        end
+        if require "io" ~= io or package.loaded._G ~= _G then found.n = found.n + 1 end
+        return found
+      end))))
+    end
+  end)
+
+  it("are no other table for the thread", function()
+    if support.vm ~= "luajit" then return end
+    local envOf, setEnv = _G.getfenv, _G.setfenv
+    local err = failure(jobs.run(function() setEnv(0, {}) end))
+    assert.truthy(err:find "^spec/jobs_spec.lua:%d+: setfenv: the globals of a thread cannot", err)
+    assert.is_true(done(jobs.run(function()
+      local function f() return x end -- luacheck: ignore 113
+      setEnv(f, { x = 5 })
+      return f() == 5 and envOf() == _G and envOf(0) == _G and envOf(f).x == 5
+    end)))
+  end)
+
   it("are over the libraries, which a job has for itself", function()
     local library = string
     assert.same({ true, true }, { done(jobs.run(function()

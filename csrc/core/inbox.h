@@ -34,10 +34,10 @@ void weft__inbox_fini(weft__inbox *inbox);
 
 /*
 ** False if it is full, or if a take that has begun on another thread is not done with its cell when
-** the queue has come round to it: `weft__inbox_must_put` waits for that. A put that has begun on another thread and is not done hides those behind it
-** for that long; who put last never misses its own for good, since whoever looks again finds it. The
-** move of `tail` is ordered before what the caller loads next in sequential consistency, as in
-** weft__deque_push.
+** the queue has come round to it: `weft__inbox_must_put` waits for that. A put that has begun on
+** another thread and is not done hides those behind it for that long; who put last never misses its own
+** for good, since whoever looks again finds it. The move of `tail` is ordered before what the caller
+** loads next in sequential consistency, as in weft__deque_push.
 */
 bool weft__inbox_put(weft__inbox *inbox, uint32_t item);
 

@@ -55,6 +55,11 @@ uint32_t weft_barrier_count(const weft_barrier *barrier)
   return (uint32_t)(atomic_load_explicit(&barrier->word, memory_order_acquire) & COUNT_MASK);
 }
 
+uint32_t weft_barrier_round(const weft_barrier *barrier)
+{
+  return (uint32_t)(atomic_load_explicit(&barrier->word, memory_order_acquire) / ROUND_ONE);
+}
+
 weft_status weft_barrier_add(weft_barrier *barrier, uint32_t count)
 {
   uint64_t word = atomic_load_explicit(&barrier->word, memory_order_relaxed);

@@ -132,7 +132,8 @@ weft_status weft_job_wait(weft_pool *pool, weft_job job, int64_t timeout)
   if (timeout == 0) return WEFT_TIMEOUT;
   bool inside = weft__seat_can_suspend(seat);
   if (inside && timeout > 0) return WEFT_INVALID;
-  if (run_here(seat, slot, key)) return WEFT_OK;
+  /* Who wants to be back in time begins nothing that may take longer. */
+  if (timeout < 0 && run_here(seat, slot, key)) return WEFT_OK;
   raise_to(pool, seat, slot, key, inside ? seat->frame->level : LEVEL_NORMAL);
   if (inside) return weft__strand_leave(seat, LEAVE_FOR_JOB, slot, key);
   return wait_outside(pool, seat, slot, key, timeout);

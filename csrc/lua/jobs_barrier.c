@@ -141,10 +141,24 @@ static int api_wait(lua_State *L)
   return wait_for(L, timeout, who);
 }
 
-/* For jobs.lua, which waits in routines by looking in each tick. */
+/* barrier, round or nothing -> whether it is open, or has been since that round; its round. To look takes
+   in the ends of jobs, so that what was lent to those that have released it may be touched. */
+static int look(lua_State *L)
+{
+  const gate *g = check_gate(L, 1, "barrier:await");
+  uint32_t round = weft_barrier_round(g->barrier);
+  bool open = weft_barrier_count(g->barrier) == 0;
+  open = open || (lua_isnumber(L, 2) && (uint32_t)lua_tonumber(L, 2) != round);
+  work_take_in(L, binding_universe(L));
+  lua_pushboolean(L, open);
+  lua_pushinteger(L, round);
+  return 2;
+}
+
+/* In a job it waits; jobs.lua waits in routines, by looking in each tick. */
 static int api_await(lua_State *L)
 {
-  if (!binding_universe(L)->worker) return 0;
+  if (!binding_universe(L)->worker) return look(L);
   return wait_for(L, -1, "barrier:await");
 }
 

@@ -197,13 +197,18 @@ int worker_protect(worker *me, lua_State *L, int (*fn)(lua_State *L, void *conte
   return lua_pcall(L, nargs, nresults, 0);
 }
 
+/* Also where job_globals.lua finds it. */
 static void set_path(lua_State *L, const char *name, const char *value)
 {
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
   lua_getfield(L, -1, "package");
+  lua_getfield(L, -2, "weft.core");
+  lua_getfield(L, -1, "jobPaths");
   lua_pushstring(L, value);
-  lua_setfield(L, -2, name);
-  lua_pop(L, 2);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, name);
+  lua_setfield(L, -4, name);
+  lua_pop(L, 4);
 }
 
 static void set_both(lua_State *L, const paths *p)
@@ -233,15 +238,17 @@ static void preload_core(lua_State *L)
 void crew_prepare(lua_State *L, const paths *p, const char *key, void *value)
 {
   luaL_openlibs(L);
-  set_both(L, p);
   preload_core(L);
   lua_pushlightuserdata(L, value);
   lua_setfield(L, LUA_REGISTRYINDEX, key);
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
   lua_pushcfunction(L, luaopen_weft_core);
   lua_call(L, 0, 1);
+  lua_newtable(L);
+  lua_setfield(L, -2, "jobPaths");
   lua_setfield(L, -2, "weft.core");
   lua_pop(L, 1);
+  set_both(L, p);
 }
 
 /* worker, work -> ; what is in `me` is right only when this has ended */

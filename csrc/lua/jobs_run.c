@@ -77,12 +77,14 @@ static void give_pair(run *r, bool reusable)
 
 /* --- Reading ------------------------------------------------------------------------------- */
 
-/* "module.function" on top -> function */
-static void find_function(lua_State *L)
+/* "module.function" on top -> function. To make globals sets package.path as it was at dispatch. */
+static void find_function(lua_State *L, const run *r)
 {
   const char *text = lua_tostring(L, -1), *dot = strrchr(text, '.');
   int at = lua_gettop(L);
   if (!dot) luaL_error(L, "weft.jobs: \"module.function\" expected, got \"%s\"", text);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, r->me->globals);
+  lua_call(L, 0, 0);
   lua_getglobal(L, "require");
   lua_pushlstring(L, text, (size_t)(dot - text));
   lua_call(L, 1, 1);
@@ -112,7 +114,7 @@ static int read_input(lua_State *L, void *context)
       .lent = true, .globals = 2, .maker = r->me->globals, .views = may_lend, .job = r->work};
   int count = transfer_read(L, r->work->input, &side);
   lua_pushvalue(L, 3);
-  if (lua_type(L, -1) == LUA_TSTRING) find_function(L);
+  if (lua_type(L, -1) == LUA_TSTRING) find_function(L, r);
   lua_replace(L, 3);
   r->count = count;
   return count;

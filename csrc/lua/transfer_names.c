@@ -4,7 +4,7 @@
 ** of the standard library, its tables, weft's modules and their functions.
 **
 ** The names are taken when weft.jobs is loaded, those of weft's own modules when these are: what a
-** script puts into the tables later is no part of them.
+** script puts into the tables is no part of them, whether before or later.
 */
 #include <string.h>
 
@@ -74,12 +74,24 @@ static void note(lua_State *L)
   lua_pop(L, 5);
 }
 
+/* Function on top: whether it is the machine's own, and not a script's. LuaJIT has some in Lua. */
+static bool is_built_in(lua_State *L)
+{
+  lua_Debug ar;
+  if (lua_iscfunction(L, -1)) return true;
+  if (!lua_isfunction(L, -1)) return false;
+  lua_pushvalue(L, -1);
+  lua_getinfo(L, ">S", &ar);
+  return strncmp(ar.source, "=[builtin:", 10) == 0;
+}
+
 /* The table on top and its functions, as `name` and `name.function`. */
-static void note_fields(lua_State *L, const char *name)
+static void note_fields(lua_State *L, const char *name, bool ours)
 {
   lua_pushnil(L);
   while (lua_next(L, -2)) {
-    if (lua_type(L, -2) == LUA_TSTRING && lua_isfunction(L, -1)) {
+    bool noted = ours ? lua_isfunction(L, -1) : is_built_in(L);
+    if (noted && lua_type(L, -2) == LUA_TSTRING) {
       lua_pushfstring(L, "%s.%s", name, lua_tostring(L, -2));
       lua_pushvalue(L, -2);
       note(L);
@@ -97,7 +109,7 @@ static int api_own_module(lua_State *L)
   luaL_checktype(L, 1, LUA_TTABLE);
   const char *name = luaL_checkstring(L, 2);
   lua_pushvalue(L, 1);
-  note_fields(L, name);
+  note_fields(L, name, true);
   return 0;
 }
 
@@ -125,7 +137,7 @@ static void note_libraries(lua_State *L)
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
     lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
     lua_getfield(L, -1, libraries[i]);
-    if (lua_istable(L, -1)) note_fields(L, libraries[i]);
+    if (lua_istable(L, -1)) note_fields(L, libraries[i], false);
     lua_pop(L, 2);
   }
 }

@@ -307,17 +307,25 @@ static void read_number(lua_State *L, reader *r, uint8_t tag)
     element_push_int64(L, whole, tag == TAG_UINT64);
 }
 
-/* library -> that of the job's globals, if it has its own */
-static void push_own_library(lua_State *L, const reader *r, const char *name, size_t length)
+/* Whether a job has its own: libraries, and functions that know its globals. */
+static bool is_own(lua_State *L, const char *name, size_t length)
+{
+  static const char *const names[] = {"require", "load",    "loadfile", "loadstring",
+                                      "dofile",  "getfenv", "setfenv"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) return true;
+  return lua_istable(L, -1);
+}
+
+/* library or function of that kind -> the job's, if it has its own */
+static void push_own(lua_State *L, const reader *r, const char *name, size_t length)
 {
   push_globals(L, r);
   lua_pushlstring(L, name, length);
   lua_gettable(L, -2);
   lua_remove(L, -2);
-  if (!lua_istable(L, -1))
-    lua_pop(L, 1);
-  else
-    lua_remove(L, -2);
+  bool has = lua_type(L, -1) == lua_type(L, -2);
+  lua_remove(L, has ? -2 : -1);
 }
 
 static void read_name(lua_State *L, reader *r)
@@ -325,7 +333,7 @@ static void read_name(lua_State *L, reader *r)
   uint32_t length = take_u32(L, r);
   const char *name = take_bytes(L, r, length);
   if (names_push(L, name, length)) {
-    if (lua_istable(L, -1) && r->side->globals) push_own_library(L, r, name, length);
+    if (r->side->globals && is_own(L, name, length)) push_own(L, r, name, length);
     return;
   }
   lua_pushlstring(L, name, length < 200 ? length : 200);

@@ -2,11 +2,13 @@
 -- job_globals.lua - the globals of a job, in a thread's own Lua state. Loaded there alone.
 --
 -- Globals that a job sets stand in a table of its own over the state's. Libraries are copied into
--- it when they are first asked for, so that a job that changes one changes nothing for the next.
--- What modules set when they are loaded stays, as they do. Returns what makes such a table.
-local globals = _G
-local rawset, setmetatable, type, next = rawset, setmetatable, type, next
-local setfenv = rawget(_G, "setfenv")
+-- it when they are first asked for, so that a job that changes one changes nothing for the next;
+-- the ways around it, `package.loaded`, `require "string"`, `getfenv(0)`, lead to the same. What
+-- modules set when they are loaded stays, as they do. Returns what makes such a table.
+local core = require "weft.core"
+local globals, package = _G, package
+local rawset, setmetatable, type, next, rawequal = rawset, setmetatable, type, next, rawequal
+local setfenv, getfenv = rawget(_G, "setfenv"), rawget(_G, "getfenv")
 
 require "weft"
 require "weft.jobs"
@@ -64,6 +66,50 @@ function loaders.dofile(own)
   end
 end
 
+if setfenv then
+  function loaders.getfenv(own)
+    return function(of)
+      if of == nil then of = 1 end
+      local env = getfenv(type(of) == "number" and of > 0 and of + 1 or of)
+      return rawequal(env, globals) and own or env
+    end
+  end
+
+  function loaders.setfenv()
+    return function(of, env)
+      if of == 0 then
+        error("setfenv: the globals of a thread cannot be replaced inside a job", 2)
+      end
+      local set = setfenv(type(of) == "number" and of + 1 or of, env)
+      return set
+    end
+  end
+end
+
+local function libraryOf(own, name)
+  if name == "_G" then return own end
+  if libraries[name] or name == "package" then return own[name] end
+end
+
+function loaders.require(own)
+  return function(name)
+    local library = libraryOf(own, name)
+    if library then return library end
+    return basic.require(name)
+  end
+end
+
+-- What a job sets there is set for all, but for libraries.
+local function packageOf(own)
+  local loaded = setmetatable({}, {
+    __index = function(_, name) return libraryOf(own, name) or package.loaded[name] end,
+    __newindex = function(_, name, value)
+      if libraryOf(own, name) == nil then package.loaded[name] = value end
+    end,
+  })
+  return setmetatable({ loaded = loaded }, { __index = package, __newindex = package })
+end
+
 local function copyOf(library)
   local copy = {}
   for name, value in next, library do copy[name] = value end
@@ -75,7 +121,9 @@ local meta = { __metatable = "weft.JobGlobals" }
 function meta.__index(own, name)
   local value = globals[name]
   if value == nil then return nil end
-  if libraries[name] == value then
+  if rawequal(value, package) then
+    value = packageOf(own)
+  elseif libraries[name] == value then
     value = copyOf(value)
   elseif loaders[name] and basic[name] == value then
     value = loaders[name](own)
@@ -86,7 +134,12 @@ function meta.__index(own, name)
   return value
 end
 
+-- Where modules are looked for is as it was at dispatch, whatever a job before has set.
+local paths = core.jobPaths
+
 return function()
+  if package.path ~= paths.path then package.path = paths.path end
+  if package.cpath ~= paths.cpath then package.cpath = paths.cpath end
   local own = {}
   own._G = own
   return setmetatable(own, meta)

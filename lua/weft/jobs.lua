@@ -37,13 +37,15 @@ function routine.await(job, timeout)
   return result(job)
 end
 
-local await, passed = core.barrierMethods.await, core.barrierMethods.wait
+local await = core.barrierMethods.await
 
--- A barrier does not know of routines: they look in each tick. To look takes in the ends of jobs,
--- so that what was lent to those that have released it may be touched.
+-- A barrier does not know of routines: they look in each tick, for a later round, too.
 function core.barrierMethods.await(barrier)
-  if await(barrier) then return true end
-  while not passed(barrier, 0) do nextTick() end
+  local open, round = await(barrier)
+  while not open do
+    nextTick()
+    open = await(barrier, round)
+  end
   return true
 end
 

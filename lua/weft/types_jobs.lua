@@ -64,10 +64,12 @@ function Job:isComplete() end
 ---@return weft.JobStatus
 function Job:status() end
 
---- Waits on this thread, which does nothing else meanwhile, but for kernels: what has not begun of
---- a kernel that is waited for is run here. In a routine use `routine.await`, in a job
---- `job:await()`. Raises in a finalizer, for a time limit over 0 inside a job, and there for a job
---- that has lent this one buffers: it ends later.
+--- Waits on this thread, which does nothing else meanwhile, but for kernels: without a time limit
+--- what has not begun of a kernel that is waited for is run here. Lua functions, ranges too, run on
+--- the threads of jobs alone: only these have Lua states for them, in which nothing of this one is
+--- seen. In a routine use `routine.await`, in a job `job:await()`. Raises in a finalizer, for a
+--- time limit over 0 inside a job, and there for a job that has lent this one buffers: it ends
+--- later.
 ---
 ---     job:wait(0.5)
 ---@param timeout? number seconds of real time; 0 only looks
@@ -129,7 +131,8 @@ function Barrier:count() end
 ---@return nil|"timeout" reason
 function Barrier:wait(timeout) end
 
---- Waits in a job, which is suspended, or in a routine, which looks once a tick.
+--- Waits in a job, which is suspended, or in a routine, which looks once a tick, until the count is
+--- 0 or has been since the call.
 ---
 ---     barrier:await()
 ---@return true

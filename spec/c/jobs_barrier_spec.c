@@ -197,6 +197,18 @@ static void threads_outside_wait_for_rounds_too(void **state)
   assert_int_equal(done, rounds);
 }
 
+static void rounds_are_counted(void **state)
+{
+  (void)state;
+  for (uint32_t round = 0; round < 3; round++) {
+    assert_int_equal(weft_barrier_round(barrier), round);
+    assert_int_equal(weft_barrier_add(barrier, 2), WEFT_OK);
+    assert_int_equal(weft_barrier_release(barrier), WEFT_OK);
+    assert_int_equal(weft_barrier_round(barrier), round);
+    assert_int_equal(weft_barrier_release(barrier), WEFT_OK);
+  }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_barrier, drop_barrier)
 
 int main(void)
@@ -205,6 +217,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(a_barrier_of_zero_lets_everybody_through),
       TEST(counts_have_limits),
+      TEST(rounds_are_counted),
       TEST(a_wait_outside_ends_with_its_time),
       TEST(a_job_releases_its_barrier_however_it_ends),
       TEST(a_barrier_may_be_deleted_while_jobs_hold_it),

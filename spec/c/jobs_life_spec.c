@@ -34,7 +34,7 @@ static void delete_pool(void)
 static void thousands_of_pools_are_made_and_deleted(void **state)
 {
   (void)state;
-  int rounds = unit_on_valgrind() || unit_has_tsan() ? 100 : 10000;
+  int rounds = (int)unit_scaled(1000);
   atomic_int runs = 0, *counter = &runs;
   weft_pool_config config = {.capacity = 64, .fibers = 4, .stack_bytes = 16384};
   for (int i = 0; i < rounds; i++) {
@@ -256,7 +256,7 @@ static const char *stop_at_any_moment(uint64_t seed)
 static void a_pool_can_be_stopped_at_any_moment(void **state)
 {
   (void)state;
-  unit_for_seeds(300, stop_at_any_moment);
+  unit_for_seeds(80, stop_at_any_moment);
 }
 
 /* --- What the system refuses ---------------------------------------------------------------- */
@@ -264,6 +264,7 @@ static void a_pool_can_be_stopped_at_any_moment(void **state)
 static void refuse_each(failing_call call, int error, weft_status one, weft_status other)
 {
   weft_pool_config config = {.workers = 3, .background = 2, .fibers = 16};
+  if (unit_is_slow()) config.workers = config.background = 1;
   for (uint64_t nth = 1;; nth++) {
     weft_pool *made = NULL;
     failing_install();
@@ -414,17 +415,18 @@ static void visit(void *arg)
 static void any_number_of_threads_uses_a_pool(void **state)
 {
   (void)state;
-  enum { AT_ONCE = GUESTS + 8, ROUNDS = 4 };
+  enum { AT_ONCE = GUESTS + 8 };
+  int rounds = unit_is_slow() ? 1 : 4;
   weft__thread threads[AT_ONCE];
   assert_int_equal(make_pool(state), 0);
   visits = 0;
-  for (int round = 0; round < ROUNDS; round++) {
+  for (int round = 0; round < rounds; round++) {
     for (int i = 0; i < AT_ONCE; i++)
       assert_int_equal(weft__thread_start(&threads[i], visit, NULL), WEFT_OK);
     for (int i = 0; i < AT_ONCE; i++) weft__thread_join(&threads[i]);
   }
   settle();
-  assert_int_equal(visits, ROUNDS * AT_ONCE * 100);
+  assert_int_equal(visits, rounds * AT_ONCE * 100);
   assert_int_equal(drop_pool(state), 0);
 }
 

@@ -294,7 +294,7 @@ static const char *weather_a_storm(uint64_t seed)
 static void each_job_of_a_storm_ends_exactly_once(void **state)
 {
   (void)state;
-  unit_for_seeds(20, weather_a_storm);
+  unit_for_seeds(10, weather_a_storm);
 }
 
 /* --- Anything ------------------------------------------------------------------------------ */
@@ -429,7 +429,7 @@ static const char *live_once(uint64_t seed)
 static void random_programs_end(void **state)
 {
   (void)state;
-  unit_for_seeds(300, live_once);
+  unit_for_seeds(80, live_once);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_one, drop_pool)

@@ -69,12 +69,13 @@ static void groups_in_groups_end_with_any_number_of_workers(void **state)
 {
   static const uint32_t flags[] = {0, WEFT_POOL_SUSPEND, WEFT_POOL_MIGRATE,
                                    WEFT_POOL_SUSPEND | WEFT_POOL_MIGRATE};
-  for (int workers = -1; workers <= 8; workers++) {
+  int most = unit_is_slow() ? 3 : 8, depth = unit_is_slow() ? 2 : 3;
+  for (int workers = -1; workers <= most; workers++) {
     if (workers == 0) continue;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
       weft_pool_config config = {.workers = workers, .fibers = 4096, .flags = flags[i]};
       assert_int_equal(make_pool_like(&config), 0);
-      run_nest(3, 8 * 64);
+      run_nest(depth, 8 << 2 * depth);
       assert_int_equal(drop_pool(state), 0);
     }
   }
@@ -505,6 +506,18 @@ static weft_status stay(void *data)
   return WEFT_OK;
 }
 
+static void who_waits_for_a_time_begins_nothing(void **state)
+{
+  (void)state;
+  hold_threads();
+  weft_job job = submit(nothing), other = submit(nothing);
+  assert_int_equal(weft_job_wait(pool, job, 1), WEFT_TIMEOUT);
+  assert_int_equal(weft_job_state_of(pool, job), WEFT_JOB_QUEUED);
+  assert_int_equal(weft_job_wait(pool, other, -1), WEFT_OK);
+  assert_int_equal(weft_job_state_of(pool, other), WEFT_JOB_COMPLETED);
+  release_threads();
+}
+
 static weft_status wander(void *data)
 {
   (void)data;
@@ -588,6 +601,7 @@ int main(void)
       TEST(a_thread_outside_runs_what_it_waits_for_unless_told_not_to),
       OWN(a_wait_runs_nothing_but_what_it_waits_for),
       OWN(a_wait_without_a_fiber_is_refused_by_name),
+      TEST(who_waits_for_a_time_begins_nothing),
       TEST(a_job_that_stays_goes_on_where_it_began),
       OWN(the_migrating_mode_moves_every_job_but_those_that_stay),
       OWN(a_yield_lets_the_others_have_their_turn),

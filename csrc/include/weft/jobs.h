@@ -154,8 +154,8 @@ weft_status weft_job_result(const weft_pool *pool, weft_job job, void *data, siz
 
 /*
 ** Waits until the job has ended. A job that waits for one that has not begun runs it there and then,
-** while half of its own stack is free; else it is suspended. A thread outside does too, whatever the
-** timeout but 0, unless the job has WEFT_JOB_WORKERS; else it sleeps. What is waited for takes the
+** while half of its own stack is free; else it is suspended. A thread outside that has all the time
+** does too, unless the job has WEFT_JOB_WORKERS; else it sleeps. What is waited for takes the
 ** priority of who waits, if that is higher. WEFT_OK; WEFT_TIMEOUT; WEFT_EXPIRED; WEFT_OWN_JOB;
 ** WEFT_STOPPED; WEFT_NOFIBERS, or WEFT_NOSTACK, WEFT_NOMEM or WEFT_MAPCOUNT if no fiber could be had
 ** (then it did not wait); WEFT_INVALID for a timeout above 0 inside a job.
@@ -235,6 +235,8 @@ weft_status weft_barrier_release(weft_barrier *barrier);
 /* As `weft_job_wait`, but that nothing is run meanwhile. */
 weft_status weft_barrier_wait(weft_barrier *barrier, int64_t timeout);
 uint32_t weft_barrier_count(const weft_barrier *barrier);
+/* How often the count has come to 0, modulo 2^19: for who looks now and then. */
+uint32_t weft_barrier_round(const weft_barrier *barrier);
 
 /* --- Ranges -------------------------------------------------------------------------------- */
 

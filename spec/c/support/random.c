@@ -48,9 +48,19 @@ int64_t unit_random_deadline(unit_random *random)
   }
 }
 
+bool unit_is_slow(void)
+{
+  return !getenv("WEFT_SOAK") && (unit_on_valgrind() || unit_has_tsan() || unit_has_asan());
+}
+
+/* So much more where there is time. */
+#define SOAK 20
+
 uint32_t unit_scaled(uint32_t count)
 {
-  uint32_t slower = unit_on_valgrind() ? 50 : unit_has_tsan() || unit_has_asan() ? 8 : 1;
+  uint32_t slower = unit_on_valgrind() ? 50 : unit_has_tsan() ? 16 : 8;
+  if (getenv("WEFT_SOAK")) return count * SOAK;
+  if (!unit_is_slow()) return count;
   return count / slower ? count / slower : 1;
 }
 

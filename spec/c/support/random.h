@@ -25,7 +25,11 @@ bool unit_random_chance(unit_random *random, uint32_t percent);
    ends of what a deadline can be. */
 int64_t unit_random_deadline(unit_random *random);
 
-/* `count`, or what is left of it where a tool makes everything slow. */
+/* Whether a tool makes everything slow, and the environment's WEFT_SOAK does not say that there is
+   time. */
+bool unit_is_slow(void);
+
+/* `count`; what is left of it where all is slow; twenty times as many with WEFT_SOAK. */
 uint32_t unit_scaled(uint32_t count);
 
 /*
