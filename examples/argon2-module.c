@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** argon2-module.c - a Lua module for 23-login.lua: `argon2.hash(password, salt)` and
+** argon2-module.c - a Lua module for 24-login.lua: `argon2.hash(password, salt)` and
 ** `argon2.verify(hash, password)`, by Debian's libargon2. Some ten milliseconds of work each, made to
 ** be slow: nothing for the thread that ticks a world.
 **

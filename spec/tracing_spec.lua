@@ -137,6 +137,24 @@ describe("weft.trace", function()
     assert.is_true(done[1].dur >= 0)
   end)
 
+  it("has what a save holds its caller up for", function()
+    local saves = require "support.saves"
+    local world = support.world()
+    local result
+    trace.start()
+    world:start(function()
+      result = routine.await(weft.save.write(saves.path(), { list = { 1, 2, 3 } }))
+    end)
+    repeat world:tick(0) until result
+    trace.stop()
+    local document = read()
+    local copies = those(document, "name", "save: copy")
+    assert.equal(1, #copies)
+    assert.is_true(isInside(copies[1], those(document, "cat", "routine")[1]))
+    assert.is_true(math.abs(copies[1].dur / 1000 - result.pauseMs) < 1e-5)
+    saves.clean()
+  end)
+
   it("tells inspect how long each routine has run since", function()
     local world = support.world()
     world:start(routine.wait, 9)

@@ -269,7 +269,9 @@ static int api_write(lua_State *L)
   mine->options = options;
   mine->begun = begun;
   if (!saves_write(L, mine->save, 2)) return binding_misuse(L, "%s", lua_tostring(L, -1));
-  mine->pause_ms = (double)(weft_clock() - begun) / 1e6;
+  int64_t copied = weft_clock();
+  mine->pause_ms = (double)(copied - begun) / 1e6;
+  weft_trace_span("save: copy", begun, copied);
   return jobs_start_native(L, &native, mine, options.priority, who, "save");
 }
 

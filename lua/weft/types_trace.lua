@@ -7,7 +7,8 @@
 
 --- What ran when, as a file in the Trace Event Format, which chrome://tracing and Perfetto
 --- (https://ui.perfetto.dev) open: ticks, their stages, each resume of a routine by its name or
---- where its function is defined, jobs, and for each worker of a job pool when it was at work.
+--- where its function is defined, jobs, for each worker of a job pool when it was at work, and how
+--- long a save held up its caller.
 ---
 --- There is one trace in a process, of all its worlds and pools; jobs and services may call these
 --- functions too. While one runs a resume takes two looks at the clock more, some 50 ns; without a

@@ -3,7 +3,7 @@
 -- slow, so the world may change while it runs: who asked looks again before acting on the answer.
 --
 --   make examples    # the module, argon2-module.c
---   scripts/weft exec examples/23-login.lua
+--   scripts/weft exec examples/24-login.lua
 
 local weft = require "weft"
 local routine = require "weft.routine"

@@ -2,7 +2,7 @@
 -- A service under more load than it can take says so at once: an inbox that grows without end
 -- would only hide that, until there is no memory or nobody waits any more.
 --
---   scripts/weft exec examples/24-reject.lua
+--   scripts/weft exec examples/25-reject.lua
 
 local weft = require "weft"
 local jobs = require "weft.jobs"
