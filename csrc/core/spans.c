@@ -144,19 +144,22 @@ bool weft_trace_is_on(void)
   return weft__spans();
 }
 
-static uint32_t places_taken(void)
+/* And how many spans found none; both of one moment, for others may be recording. */
+static uint32_t places_taken(uint64_t *dropped)
 {
   uint64_t next = atomic_load(&trace.next);
-  return next < trace.size ? (uint32_t)next : trace.size;
+  uint32_t taken = next < trace.size ? (uint32_t)next : trace.size;
+  *dropped = next - taken;
+  return taken;
 }
 
 void weft_trace_count(uint32_t *kept, uint64_t *dropped)
 {
+  uint64_t none;
   pthread_mutex_lock(&trace.mutex);
-  uint32_t taken = places_taken();
-  if (kept) *kept = taken;
-  if (dropped) *dropped = atomic_load(&trace.next) - taken;
+  uint32_t taken = places_taken(dropped ? dropped : &none);
   pthread_mutex_unlock(&trace.mutex);
+  if (kept) *kept = taken;
 }
 
 /* --- The file ------------------------------------------------------------------------------ */
@@ -166,14 +169,18 @@ static const char *const categories[] = {
     [WEFT_SPAN_JOB] = "job",   [WEFT_SPAN_WORKER] = "worker", [WEFT_SPAN_HOST] = "host",
 };
 
-/* How many bytes belong to the UTF-8 character that begins there; 0 if none does. */
+/* How many bytes belong to the UTF-8 character that begins there; 0 if none does. The second byte says
+   whether it is longer than it has to be, half of a pair of UTF-16, or beyond the last one. */
 static size_t character(const unsigned char *text)
 {
   unsigned char first = text[0];
   if (first < 0x80) return 1;
   if (first < 0xc2 || first > 0xf4) return 0;
+  unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (text[1] < least || text[1] > most) return 0;
   size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  for (size_t i = 1; i < size; i++)
+  for (size_t i = 2; i < size; i++)
     if ((text[i] & 0xc0) != 0x80) return 0;
   return size;
 }
@@ -195,12 +202,18 @@ static void put_text(FILE *file, const char *name)
   }
 }
 
+/* In microseconds. Not as a float: the point of those is a comma where the host's locale has it so. */
+static void put_time(FILE *file, const char *key, int64_t ns)
+{
+  fprintf(file, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
+}
+
 static void put_span(FILE *file, const span *it)
 {
-  double begin = (double)(it->begin - trace.since) / 1000;
-  double length = (double)(it->end > it->begin ? it->end - it->begin : 0) / 1000;
-  fprintf(file, "{\"ph\":\"X\",\"pid\":%ld,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\"",
-          (long)getpid(), (unsigned)it->thread, begin, length, categories[it->kind]);
+  fprintf(file, "{\"ph\":\"X\",\"pid\":%ld,\"tid\":%u", (long)getpid(), (unsigned)it->thread);
+  put_time(file, "ts", it->begin - trace.since);
+  put_time(file, "dur", it->end > it->begin ? it->end - it->begin : 0);
+  fprintf(file, ",\"cat\":\"%s\"", categories[it->kind]);
   fputs(",\"name\":\"", file);
   put_text(file, it->name[0] ? it->name : categories[it->kind]);
   fprintf(file, "\",\"args\":{\"id\":%" PRIu64 "}},\n", it->id);
@@ -232,7 +245,8 @@ static bool is_new(uint32_t *threads, uint32_t *count, const span *it)
 
 static void put_all(FILE *file)
 {
-  uint32_t threads[MAX_THREADS], count = 0, taken = places_taken();
+  uint64_t dropped;
+  uint32_t threads[MAX_THREADS], count = 0, taken = places_taken(&dropped);
   fputs("{\"traceEvents\":[\n", file);
   for (uint32_t i = 0; i < taken; i++) {
     const span *it = &trace.spans[i];
@@ -245,13 +259,13 @@ static void put_all(FILE *file)
       "{\"ph\":\"M\",\"pid\":%ld,\"name\":\"process_name\",\"args\":{\"name\":\"weft\"}}\n],\n",
       (long)getpid());
   fprintf(file, "\"displayTimeUnit\":\"ms\",\"otherData\":{\"dropped\":%" PRIu64 "}}\n",
-          atomic_load(&trace.next) - taken);
+          dropped);
 }
 
 weft_status weft_trace_write(const char *path)
 {
   if (!path) return WEFT_INVALID;
-  FILE *file = fopen(path, "w");
+  FILE *file = fopen(path, "we");
   if (!file) return WEFT_IO;
   pthread_mutex_lock(&trace.mutex);
   put_all(file);
