@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/save.h"
+#include "platform/park.h"
 #include "platform/system.h"
 
 struct weft__save_place {
@@ -21,6 +22,36 @@ struct weft__save_place {
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static weft__save_place *places;
 
+/* --- Forks --------------------------------------------------------------------------------- */
+
+static void fork_begins(void)
+{
+  pthread_mutex_lock(&guard);
+}
+
+static void fork_ends(void)
+{
+  pthread_mutex_unlock(&guard);
+}
+
+/* Who wrote there is not in the child, and would hold its place for ever. */
+static void fork_in_child(void)
+{
+  for (weft__save_place *place = places; place; place = place->next)
+    pthread_mutex_init(&place->lock, NULL);
+  pthread_mutex_unlock(&guard);
+}
+
+/* Under `guard`. */
+static bool watch_forks(void)
+{
+  static bool watched;
+  if (!watched) watched = weft__fork_watch(fork_begins, fork_ends, fork_in_child) == WEFT_OK;
+  return watched;
+}
+
+/* --- Places -------------------------------------------------------------------------------- */
+
 static weft__save_place *find(const char *path)
 {
   weft__save_place *place = places;
@@ -30,7 +61,7 @@ static weft__save_place *find(const char *path)
 
 static weft__save_place *add(char *path)
 {
-  weft__save_place *place = weft__calloc(1, sizeof *place);
+  weft__save_place *place = watch_forks() ? weft__calloc(1, sizeof *place) : NULL;
   if (!place) return NULL;
   pthread_mutex_init(&place->lock, NULL);
   place->path = path;

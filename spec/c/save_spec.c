@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/save_format.h"
+#include "core/save.h"
 #include "support/failing.h"
 #include "support/random.h"
 
@@ -319,6 +319,31 @@ static void a_pool_that_is_stopped_meanwhile_loses_nothing(void **state)
   assert_reads(1, false);
 }
 
+static void write_in_child(void *arg)
+{
+  (void)arg;
+  alarm(100);
+  weft_save *save = gather_number(3);
+  weft_status status = weft_save_write(save, NULL, NULL, NULL);
+  weft_counted_drop(save);
+  _exit(status ? 1 : 0);
+}
+
+/* The thread that writes is not in the child, where nobody would ever give its place free. */
+static void a_fork_while_a_thread_writes_leaves_no_place_taken(void **state)
+{
+  (void)state;
+  unit_child child;
+  weft_save *held = gather_number(1);
+  assert_true(weft__save_enter(held->place, held->turn));
+  unit_fork(write_in_child, NULL, &child);
+  weft__save_exit(held->place, held->turn, false);
+  weft_counted_drop(held);
+  assert_string_equal(child.text, "");
+  assert_int_equal(child.exit_code, 0);
+  assert_reads(3, false);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_saves, drop_saves)
 
 int main(void)
@@ -341,6 +366,7 @@ int main(void)
       TEST(a_leftover_of_a_killed_process_is_written_over),
       TEST(another_process_that_writes_it_is_not_disturbed),
       TEST(a_pool_that_is_stopped_meanwhile_loses_nothing),
+      TEST(a_fork_while_a_thread_writes_leaves_no_place_taken),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
