@@ -277,6 +277,13 @@ describe("weft.service", function()
     end
     try("weft.service: name must be a string, got 5", { main = echo, name = 5 })
     try("weft.service: args must be a list, got 5", { main = echo, args = 5 })
+    for _, n in ipairs { -1, 1.5, "2" } do
+      try("weft.service: args.n must be a whole number >= 0, got", {
+        main = echo, args = { n = n } })
+    end
+    for _, n in ipairs { 2 ^ 20, 2 ^ 31 - 1, 2 ^ 53 } do
+      raises("too many arguments", weft.service, { main = echo, args = { n = n } })
+    end
     try("weft.service: drain must be finite and >= 0, got %-1", { main = echo, drain = -1 })
     try("weft.service: gate must be a list of names of states, got string",
       { main = echo, gate = "x" })

@@ -179,17 +179,30 @@ static uint64_t check_gate(lua_State *L, realm *R, const char *who)
   return states;
 }
 
+/* More than any Lua stack holds, which says so itself. */
+#define MOST_ARGS 1000000
+
+static int count_args(lua_State *L, const char *who)
+{
+  int64_t count;
+  lua_getfield(L, ARGS, "n");
+  if (lua_isnil(L, -1))
+    count = (int64_t)compat_raw_length(L, ARGS);
+  else if (!element_whole(L, -1, &count) || count < 0)
+    binding_misuse(L, "%s: args.n must be a whole number >= 0, got %s", who,
+                   binding_got(L, -1));
+  lua_pop(L, 1);
+  return count < MOST_ARGS ? (int)count : MOST_ARGS;
+}
+
 /* The values of the list of arguments, on top. */
 static void push_args(lua_State *L, const char *who)
 {
   if (lua_isnil(L, ARGS)) return;
   if (!lua_istable(L, ARGS))
     binding_misuse(L, "%s: args must be a list, got %s", who, binding_got(L, ARGS));
-  lua_getfield(L, ARGS, "n");
-  int count = (int)(lua_isnumber(L, -1) ? lua_tointeger(L, -1)
-                                        : (lua_Integer)compat_raw_length(L, ARGS));
-  lua_pop(L, 1);
-  luaL_checkstack(L, count > 0 ? count + LUA_MINSTACK : LUA_MINSTACK, "too many arguments");
+  int count = count_args(L, who);
+  luaL_checkstack(L, count + LUA_MINSTACK, "too many arguments");
   for (int i = 1; i <= count; i++) lua_rawgeti(L, ARGS, i);
 }
 
