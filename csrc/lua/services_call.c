@@ -42,6 +42,8 @@ static int push_come(lua_State *L, service_call *c)
     binding_push_cancelled(L);
   else if (c->wrong)
     lua_pushfstring(L, "weft.service: %s %s", c->servant->name, c->wrong);
+  else if (status == WEFT_STOPPED) /* it may be at work still, and fail just now */
+    lua_pushfstring(L, "weft.service: %s has ended without an answer", c->servant->name);
   else
     services_push_death(L, c->servant);
   return 1;
