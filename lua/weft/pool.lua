@@ -92,7 +92,7 @@ function TablePool:rent(owner)
     t = newTable(self)
   end
   self._rented = self._rented + 1
-  if owner ~= nil then bind(self, owner, t) end
+  if owner ~= nil and not bind(self, owner, t) then return nil, "destroyed" end
   return t
 end
 

@@ -116,7 +116,7 @@ function BufferPool:rent(kind, count, owner)
   end
   self._rented, self._clock = self._rented + 1, self._clock + 1
   self._out[buffer], bin.used = bin, self._clock
-  if owner ~= nil then bind(self, owner, buffer) end
+  if owner ~= nil and not bind(self, owner, buffer) then return nil, "destroyed" end
   return buffer
 end
 

@@ -118,13 +118,19 @@ local function append(self, owner, thing)
   list[at] = thing
 end
 
----Puts a thing that is rented into the list of an owner. Without memory it is dropped.
+---Puts a thing that is rented into the list of an owner. Without memory it is dropped. False if
+---the owner has ended meanwhile: what made the thing, or a finalizer, may have done that. Then the
+---thing has gone back.
 function rentals.bind(self, owner, thing)
   local ok, err = pcall(append, self, owner, thing)
-  if ok then return end
-  self._listOf[thing], self._placeOf[thing] = nil, nil
-  rentals.drop(self, thing)
-  error(err, 0)
+  if not ok then
+    self._listOf[thing], self._placeOf[thing] = nil, nil
+    rentals.drop(self, thing)
+    error(err, 0)
+  end
+  if isAlive(owner) then return true end
+  if self._listOf[thing] then endList(self, self._listOf[thing]) end
+  return false
 end
 
 rentals.unbind = unbind
