@@ -108,6 +108,16 @@ struct work {
   char borrower[80]; /* "on loan to job 3 'path'" */
 };
 
+/* What a script holds. */
+typedef struct job_object {
+  waitable base;
+  work *work;
+  bool foreign; /* another state has started it: this one is not told of its end, and looks */
+  bool claimed; /* it reads the output first; again, if there was no memory the first time */
+  bool adopted; /* it is among the objects that this state knows by their work */
+  int values; /* in the registry, once they were asked for: a list of the results, or of the error */
+} job_object;
+
 /* --- jobs_inbox.c --- */
 inbox *inbox_new(void);             /* a counted object */
 void inbox_put(inbox *in, work *w); /* on any thread; takes over one reference */
@@ -167,16 +177,30 @@ work *jobs_leave(lua_State *L, const work *for_end_of, const char *who);
 /* And after that: raises for what is no outcome of a wait; Cancelled in a job at the end of the pool. */
 void jobs_return(lua_State *L, work *mine, weft_status status, const char *who);
 
-/* --- jobs.c --- */
-void jobs_open(lua_State *L);
-/* Where modules are looked for now, with a reference; the same object as last time if it is the same. */
-paths *jobs_take_paths(lua_State *L, universe *U, const char *who);
-void jobs_stage(realm *R); /* in stage 2 of a tick */
-/* -> job; or nil and a reason. Keeps the load, a counted object. */
-int jobs_start_native(lua_State *L, const native_work *native, void *load,
-                      weft_job_priority priority, const char *who, const char *name);
+/* --- jobs_object.c --- */
+bool job_has_ended(const job_object *o);
+/* -> job, with its work; nothing of it has begun */
+job_object *job_new(lua_State *L, universe *U, crew *c, const char *who);
+job_object *job_check(lua_State *L, int index, const char *who);
+/* -> results; how many. Raises the error of one that has ended badly. */
+int job_result(lua_State *L, waitable *object);
 /* The counted object behind a job, barrier or kernel, or NULL; and an object for one. -> object */
 void *jobs_find_counted(lua_State *L, int index, enum reference_kind *kind);
 void jobs_push_counted(lua_State *L, enum reference_kind kind, void *object);
+void jobs_open_kinds(lua_State *L, const luaL_Reg *methods,
+                     const luaL_Reg *metamethods); /* -> methods */
+
+/* --- jobs_start.c --- */
+/* Where modules are looked for now, with a reference; the same object as last time if it is the same. */
+paths *jobs_take_paths(lua_State *L, universe *U, const char *who);
+/* -> job; or nil and a reason. Keeps the load, a counted object. */
+int jobs_start_native(lua_State *L, const native_work *native, void *load,
+                      weft_job_priority priority, const char *who, const char *name);
+void jobs_push_starts(lua_State *L); /* module -> module */
+
+/* --- jobs.c --- */
+int jobs_refuse(lua_State *L, const char *reason); /* -> nil, reason */
+void jobs_open(lua_State *L);
+void jobs_stage(realm *R); /* in stage 2 of a tick */
 
 #endif
