@@ -82,6 +82,8 @@ enum transfer_what { TRANSFER_ARGUMENTS, TRANSFER_RESULTS, TRANSFER_LETTER, TRAN
    no argument: then the arguments are numbered from the second. */
 parcel *transfer_write(lua_State *L, int first, int count, enum transfer_what what,
                        bool has_function);
+
+/* --- transfer_writer.c --- */
 void transfer_open(lua_State *L);
 
 /* --- transfer_read.c --- */
