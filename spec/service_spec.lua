@@ -319,7 +319,7 @@ describe("weft.service", function()
   end)
 
   it("refuses methods of others, and functions of a service outside of one", function()
-    support.world{}
+    local world = support.world{}
     local service = serve(echo)
     raises("service:tryPost: a service expected, got table", service.tryPost, {})
     raises("service:stop: a service or a thread expected, got nil", service.stop)
@@ -327,6 +327,13 @@ describe("weft.service", function()
       service:stop(-1)
     end)
     raises("service:join: timeout must be a number, got string", service.join, service, "x")
+    world:start(function()
+      raises("^[^:]+service_spec.lua:%d+: service:join: a service or a thread expected, got 5",
+        function() local _ = service.join(5) end)
+      raises("^[^:]+service_spec.lua:%d+: service:join: timeout must be finite and >= 0, got %-1",
+        function() local _ = service:join(-1) end)
+    end)
+    world:tick(0)
     for _, name in ipairs { "receive", "reply" } do
       raises("service." .. name .. ": not inside a service", weft.service[name])
     end

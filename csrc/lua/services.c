@@ -138,11 +138,13 @@ static int api_join(lua_State *L)
   return 2;
 }
 
-/* For service.lua, which waits in routines by looking in each tick. */
+/* For service.lua, which waits in routines by looking in each tick. Raises for what `join` would. */
 static int api_is_over(lua_State *L)
 {
+  static const char who[] = "service:join";
   weft_service_stats stats;
-  weft_service_stats_get(check(L, "service:join")->core, &stats);
+  weft_service_stats_get(check(L, who)->core, &stats);
+  if (!lua_isnoneornil(L, 2)) (void)binding_check_seconds(L, 2, who, "timeout");
   lua_pushboolean(L, stats.ended);
   return 1;
 }

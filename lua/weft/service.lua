@@ -11,7 +11,9 @@ local inside, isOver = core.inside, core.serviceIsOver
 local function joinFor(join)
   return function(service, timeout)
     if not routine.self() then return join(service, timeout) end
-    routine.waitUntil(function() return isOver(service) end, timeout)
+    if not isOver(service, timeout) then
+      routine.waitUntil(function() return isOver(service) end, timeout)
+    end
     return join(service, 0)
   end
 end
