@@ -142,11 +142,13 @@ static weft_status write_all(int fd, const names *n, const weft_save *save,
 
 /* --- Taking its place ---------------------------------------------------------------------- */
 
-/* Keeps the old file, if it is a good one: one that is damaged must not replace what was kept. */
+/* Keeps the old file, if it is a good one: one that is damaged must not replace what was kept. What a
+   newer weft has written is good as far as this one can tell. */
 static bool keep_old(const names *n, bool *moved)
 {
   weft_save_report ignored;
-  if (weft__save_check(n->path, &ignored) != WEFT_OK) return false;
+  weft_status status = weft__save_check(n->path, &ignored);
+  if (status != WEFT_OK && status != WEFT_NEWER) return false;
   int kept = weft__file_keep(n->path, n->kept, n->spare);
   if (kept < 0) *moved = weft__file_rename(n->path, n->kept);
   return kept == 0 || *moved;

@@ -55,8 +55,11 @@ static void files_of_other_versions_are_told_apart(void **state)
   seal_file(bytes, size);
   assert_int_equal(read_bytes(bytes, size), WEFT_NEWER);
   assert_non_null(strstr(report.text, "has version 2 of the format; this weft reads 1"));
+  assert_int_equal(write_number(5), WEFT_OK);
+  assert_true(report.kept); /* it was somebody's good save */
   save_set_u32(bytes + 8, 0);
   seal_file(bytes, size);
+  unlink(saves_kept);
   assert_int_equal(read_bytes(bytes, size), WEFT_OLDER);
   save_set_u32(bytes + 8, 1);
   seal_file(bytes, size);

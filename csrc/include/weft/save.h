@@ -70,7 +70,8 @@ weft_status weft_save_elements(weft_save *save, uint32_t number, size_t count, u
 ** the pool's fibers need 64 KiB of stack. Without a pool all is done here. `report` is filled in
 ** however it ends. On failure the file at the path, and the kept one, are as they were, but for
 ** what a failed sync of the folder means: then the new file is in place, and may be gone after a
-** loss of power. WEFT_IO; WEFT_NOMEM; WEFT_LOCKED while another process writes it.
+** loss of power; and but for file systems without hard links, where a failure of the very last step
+** leaves one good file and no kept one. WEFT_IO; WEFT_NOMEM; WEFT_LOCKED while another process writes it.
 */
 weft_status weft_save_write(weft_save *save, weft_pool *pool, const weft_save_options *options,
                             weft_save_report *report);
