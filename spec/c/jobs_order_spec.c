@@ -121,6 +121,19 @@ static void background_work_holds_nothing_up(void **state)
   background_goes_on = true;
 }
 
+/* One search in 61 looks at the background first, and chance says which: one may come early. */
+static void assert_background_last(void)
+{
+  char others[sizeof order] = "";
+  size_t count = strlen(order), kept = 0;
+  const char *last = strrchr(order, 'n');
+  for (size_t i = 0; i < count; i++)
+    if (order[i] != 'b') others[kept++] = order[i];
+  assert_string_equal(others, "cccccnnnnn");
+  assert_int_equal(count, 15);
+  assert_true(last - order <= 10);
+}
+
 static void without_background_threads_the_workers_run_it_last(void **state)
 {
   weft_pool_config config = {.workers = 1, .background = -1};
@@ -133,7 +146,7 @@ static void without_background_threads_the_workers_run_it_last(void **state)
   for (int i = 0; i < 5; i++) note_with('c', WEFT_PRIORITY_CRITICAL);
   release_threads();
   settle();
-  assert_string_equal(order, "cccccnnnnnbbbbb");
+  assert_background_last();
   assert_int_equal(drop_pool(state), 0);
 }
 
