@@ -19,7 +19,8 @@ local function howMany()
   if asked then return asked end
   if FIRST then return 1 end
   if support.stress then return 5 end
-  return mode == "release" and 140 or 30
+  local plain = mode == "release" and not os.getenv "WEFT_JIT" and not os.getenv "WEFT_HOTLOOP"
+  return plain and 140 or 30
 end
 
 -- The name that scripts/test has for this run of this file.

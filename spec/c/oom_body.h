@@ -323,10 +323,10 @@ static enum run run_once(int index, enum origin origin, bool lasting, size_t n)
 
 /* --- The specs ------------------------------------------------------------------------------ */
 
-/* Every request; under Valgrind, thirty times slower, one in so many, others in each scenario. */
+/* Every request; under Valgrind and ASan, which are slow, one in so many, others in each scenario. */
 static void try_all(enum origin origin, bool lasting)
 {
-  size_t step = unit_on_valgrind() ? 41 : 1;
+  size_t step = unit_on_valgrind() ? 41 : unit_has_asan() ? 5 : 1;
   for (int index = 1;; index++) {
     enum run run = FAILED_ON_THE_WAY;
     for (size_t n = (size_t)index % step; run == FAILED_ON_THE_WAY; n += step)
