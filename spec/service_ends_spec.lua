@@ -129,6 +129,23 @@ describe("a service that is told to stop", function()
     first:tick(0)
   end)
 
+  it("drops what is left also while a routine joins it", function()
+    local world = support.world{}
+    local service = serve(servant)
+    local gate, held = hold(service)
+    local call = service:call("x")
+    local answer
+    world:start(function() answer = { service:join() } end)
+    world:tick(0)
+    service:stop(0)
+    for _ = 1, 2 do world:tick(0) end
+    assert.equal("failed", call:status())
+    assert.equal("running", held:status())
+    gate:release()
+    run(world)
+    assert.same({ true }, answer)
+  end)
+
   it("cannot be joined on its own thread", function()
     support.world{}
     local service = serve(function()

@@ -226,6 +226,8 @@ void weft_service_stop(weft_service *service, int64_t drain)
   set_stopping(service, drained);
   weft__mutex_unlock(&service->lock);
   weft__cond_signal_all(&service->wake);
+  weft__cond_signal_all(
+      &service->over); /* who joins it drops what is left when the time is over */
 }
 
 bool weft_service_stopping(const weft_service *service)
@@ -255,6 +257,21 @@ static bool wait_ended(weft_service *service, int64_t deadline)
   return true;
 }
 
+/* Under the lock, once it has ended: the thread is on its last steps, which nobody can hold up, and no
+   limit counts for them. One joins it; the others wait for that one. */
+static void wait_gone(weft_service *service)
+{
+  if (!service->reaped) {
+    service->reaped = true;
+    weft__mutex_unlock(&service->lock);
+    weft__thread_join(&service->thread);
+    weft__mutex_lock(&service->lock);
+    service->joined = true;
+    weft__cond_signal_all(&service->over);
+  }
+  while (!service->joined) weft__cond_wait(&service->over, &service->lock);
+}
+
 weft_status weft_service_join(weft_service *service, int64_t timeout, weft_status *status)
 {
   if (service->gone) return WEFT_STOPPED;
@@ -262,12 +279,10 @@ weft_status weft_service_join(weft_service *service, int64_t timeout, weft_statu
   int64_t deadline = weft__service_deadline(timeout);
   weft__mutex_lock(&service->lock);
   bool ended = wait_ended(service, deadline);
-  bool reaps = ended && !service->reaped;
-  if (reaps) service->reaped = true;
+  if (ended) wait_gone(service);
   weft_status answer = service->status;
   weft__mutex_unlock(&service->lock);
   if (!ended) return WEFT_TIMEOUT;
-  if (reaps) weft__thread_join(&service->thread);
   if (status) *status = answer;
   return WEFT_OK;
 }

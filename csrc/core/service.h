@@ -40,10 +40,11 @@ struct weft_service {
 
   weft__mutex lock;
   weft__cond wake; /* its own thread */
-  weft__cond over; /* who joins it */
+  weft__cond over; /* who joins it: it has ended, is gone, or was told to stop */
   weft__sleep sleep;
   bool ended;
-  bool reaped; /* somebody has joined the thread, or is about to */
+  bool reaped; /* somebody joins the thread, or has */
+  bool joined; /* it is gone */
   weft_status status;
   int64_t drained; /* once it is stopping: when what waits is dropped */
   weft__envelope *places;

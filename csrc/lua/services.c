@@ -138,14 +138,14 @@ static int api_join(lua_State *L)
   return 2;
 }
 
-/* For service.lua, which waits in routines by looking in each tick. Raises for what `join` would. */
+/* For service.lua, which waits in routines by looking in each tick. Raises for what `join` would; and
+   drops what that drops. */
 static int api_is_over(lua_State *L)
 {
   static const char who[] = "service:join";
-  weft_service_stats stats;
-  weft_service_stats_get(check(L, who)->core, &stats);
+  const servant *s = check(L, who);
   if (!lua_isnoneornil(L, 2)) (void)binding_check_seconds(L, 2, who, "timeout");
-  lua_pushboolean(L, stats.ended);
+  lua_pushboolean(L, weft_service_join(s->core, 0, NULL) != WEFT_TIMEOUT);
   return 1;
 }
 

@@ -455,6 +455,74 @@ static void any_number_of_threads_joins_a_service(void **state)
   assert_int_equal(join(), WEFT_OK);
 }
 
+/* Who joined before anybody told it to stop, and without a limit. */
+static void one_who_joins_drops_what_is_left_when_the_time_is_over(void **state)
+{
+  (void)state;
+  weft_call held = {0}, c = {0};
+  weft__thread thread;
+  start_with(0);
+  hold_with(&held);
+  assert_int_equal(post(PUSH, 4), WEFT_OK);
+  assert_int_equal(call(&c, SUM), WEFT_OK);
+  assert_int_equal(weft__thread_start(&thread, join_from_there, NULL), WEFT_OK);
+  weft_sleep_until(weft_clock() + 5000000); /* most often it waits by then */
+  weft_service_stop(service, 1000000);
+  assert_int_equal(weft_call_wait(&c, 60000000000), WEFT_OK);
+  assert_int_equal(weft_call_result(&c, NULL, 0), WEFT_STOPPED);
+  assert_int_equal(dropped, 2);
+  let_go();
+  weft__thread_join(&thread);
+  assert_int_equal(answer_of(&held), 0);
+  assert_int_equal(join(), WEFT_OK);
+}
+
+/* The last that a thread does is what destructors of its values do. */
+static pthread_key_t last_steps;
+static atomic_bool may_go, thread_gone;
+static atomic_int joining;
+
+static void go_slowly(void *value)
+{
+  (void)value;
+  while (!may_go) weft_sleep_until(weft_clock() + 1000);
+  thread_gone = true;
+}
+
+static weft_status end_slowly(weft_service *self, void *arg)
+{
+  (void)self;
+  return pthread_setspecific(last_steps, arg) ? WEFT_FAILED : WEFT_OK;
+}
+
+static void join_when_gone(void *timeout)
+{
+  atomic_fetch_add(&joining, 1);
+  assert_int_equal(weft_service_join(service, *(int64_t *)timeout, NULL), WEFT_OK);
+  assert_true(thread_gone);
+}
+
+static void nobody_has_joined_before_the_thread_is_gone(void **state)
+{
+  (void)state;
+  weft__thread threads[3];
+  int64_t limits[3] = {-1, -1, 0};
+  weft_service_config config = {.main = end_slowly, .arg = &config, .inbox = -1};
+  assert_int_equal(pthread_key_create(&last_steps, go_slowly), 0);
+  may_go = thread_gone = false;
+  joining = 0;
+  assert_int_equal(weft_service_start(&config, &service), WEFT_OK);
+  while (!stats().ended) weft_sleep_until(weft_clock() + 1000);
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(weft__thread_start(&threads[i], join_when_gone, &limits[i]), WEFT_OK);
+  while (joining < 3) weft_sleep_until(weft_clock() + 1000);
+  weft_sleep_until(weft_clock() + 5000000); /* whoever does not wait is past it */
+  may_go = true;
+  for (int i = 0; i < 3; i++) weft__thread_join(&threads[i]);
+  assert_int_equal(join(), WEFT_OK);
+  pthread_key_delete(last_steps);
+}
+
 static void a_thousand_services_come_and_go(void **state)
 {
   (void)state;
@@ -646,6 +714,8 @@ int main(void)
       spec(a_call_that_nobody_answers_ends_with_its_service),
       spec(one_that_everybody_has_let_go_of_ends_by_itself),
       spec(any_number_of_threads_joins_a_service),
+      spec(one_who_joins_drops_what_is_left_when_the_time_is_over),
+      spec(nobody_has_joined_before_the_thread_is_gone),
       spec(a_thousand_services_come_and_go),
       spec(what_was_accepted_is_received_once_and_asks_for_no_memory),
       spec(a_shut_gate_refuses_and_what_waits_goes_on),
