@@ -18,13 +18,25 @@ local function slowWorld(options)
   return world
 end
 
--- Goes on until the world has seen one slow resume more.
+-- Goes on until the world has seen one slow resume more. On a busy machine this resume may have been
+-- seen before it got here: then it ends by its own time, which is many times the limit.
 local function spin(world)
-  local before = world:stats().slow
-  while world:stats().slow == before do local _ = 1 end
+  local before, start = world:stats().slow, os.clock()
+  while world:stats().slow == before and os.clock() - start < 0.3 do local _ = 1 end
 end
 
 local function line() return debug.getinfo(2, "l").currentline end
+
+-- How often the world told of one of these. A busy machine makes any other resume a slow one too.
+local function timesTold(...)
+  local count = 0
+  for _, entry in ipairs(told) do
+    for i = 1, select("#", ...) do
+      if entry[1] == select(i, ...) then count = count + 1 end
+    end
+  end
+  return count
+end
 
 before_each(function() told = {} end)
 
@@ -35,21 +47,22 @@ describe("world.onSlow", function()
     local after
     world:start(function() after = #told end)
     world:tick(0)
-    assert.equal(1, #told)
+    assert.equal(1, timesTold(handle))
     assert.equal(3, told[1].n)
     assert.equal(handle, told[1][1])
     assert.is_true(told[1][2] >= 2)
     assert.equal(0, after)
+    local all = #told
     world:tick(0)
-    assert.equal(1, #told)
-    assert.equal(1, world:stats().slow)
+    assert.equal(all, #told)
+    assert.equal(all, world:stats().slow)
   end)
 
   it("is told in the same tick, before the systems of postUpdate", function()
     local world = slowWorld {}
     local seen
-    world:on("postUpdate", function() seen = seen or #told end)
-    world:start(spin, world)
+    local handle = world:start(spin, world)
+    world:on("postUpdate", function() seen = timesTold(handle) end)
     world:tick(0)
     assert.equal(1, seen)
   end)
@@ -64,7 +77,7 @@ describe("world.onSlow", function()
     local first, second = world:start(twice), world:start(twice)
     world:tick(0)
     world:tick(0)
-    assert.equal(4, #told)
+    assert.same({ 2, 2, 4 }, { timesTold(first), timesTold(second), #told })
     for i = 1, 4 do assert.equal(i % 2 == 1 and first or second, told[i][1]) end
   end)
 
@@ -84,23 +97,18 @@ describe("world.onSlow", function()
 
   if interpreted then
     it("names the line where the routine stood", function()
-      local world = slowWorld {}
+      local world = slowWorld { slowResumeMs = 20 } -- ms in which a busy machine gets to the loop
       local first
       world:start(function()
-        local before = world:stats().slow
-        first = line()
-        while true do
+        first = line() + 1
+        while world:stats().slow == 0 do
           for _ = 1, 1000 do local _ = 1 end
-          if world:stats().slow > before and os.clock() < 0 then return end
-          if world:stats().slow > before + 0 then
-            -- The hook runs before the next instruction, which is one of this loop.
-            for _ = 1, 10 do local _ = 1 end
-            break
-          end
         end
+        -- The hook runs before the next instruction, which is one of these lines.
+        for _ = 1, 10 do local _ = 1 end
       end)
       world:tick(0)
-      local last = first + 10
+      local last = first + 5
       local file, at = told[1][3]:match "^(.*):(%d+)$"
       assert.truthy(file:find("slow_spec.lua", 1, true))
       assert.is_true(tonumber(at) >= first and tonumber(at) <= last, told[1][3])
@@ -131,6 +139,7 @@ describe("world.onSlow", function()
       routine.wait(9)
     end)
     world:tick(0)
+    told = {}
     world:unload()
     assert.equal(1, #told)
   end)
@@ -260,7 +269,7 @@ if interpreted then
   describe("maxResumeMs", function()
     local function runaway(fn, options)
       options = options or {}
-      options.maxResumeMs = options.maxResumeMs or 4
+      options.maxResumeMs = options.maxResumeMs or 40
       local world = support.world(options)
       local handle = world:start(fn)
       world:tick(0)
@@ -276,7 +285,7 @@ if interpreted then
       assert.equal("failed", handle:status())
       local report = support.reports()[1]
       assert.equal(handle, report.handle)
-      local file, where = report.err:match "^(.-):(%d+): this routine has run for over 4 ms"
+      local file, where = report.err:match "^(.-):(%d+): this routine has run for over 40 ms"
       assert.truthy(file:find("slow_spec.lua", 1, true), report.err)
       assert.equal(at, tonumber(where))
       assert.truthy(report.trace:find("slow_spec.lua:" .. at, 1, true), report.trace)
@@ -348,7 +357,7 @@ if interpreted then
     end)
 
     it("leaves no hook behind", function()
-      local world = support.world { maxResumeMs = 4 }
+      local world = support.world { maxResumeMs = 40 }
       local hook
       local function forever() while true do local _ = 1 end end
       world:start(function()
@@ -361,7 +370,7 @@ if interpreted then
     end)
 
     it("ends a cleanup that never ends, and close with it", function()
-      local world = support.world { maxResumeMs = 4 }
+      local world = support.world { maxResumeMs = 40 }
       local handle = world:start(function()
         routine.defer(function() while true do local _ = 1 end end)
         routine.wait(9)
@@ -374,7 +383,7 @@ if interpreted then
 
     it("also tells onSlow, where that has a limit", function()
       local handle, world
-      world = slowWorld { maxResumeMs = 6 }
+      world = slowWorld { slowResumeMs = 20, maxResumeMs = 60 }
       local at
       handle = world:start(function()
         at = line() + 1
