@@ -18,8 +18,8 @@ local function slowWorld(options)
   return world
 end
 
--- Goes on until the world has seen one slow resume more. On a busy machine this resume may have been
--- seen before it got here: then it ends by its own time, which is many times the limit.
+-- Goes on until the world has seen one slow resume more. On a busy machine this resume may have
+-- been seen before it got here: then it ends by its own time, which is many times the limit.
 local function spin(world)
   local before, start = world:stats().slow, os.clock()
   while world:stats().slow == before and os.clock() - start < 0.3 do local _ = 1 end
