@@ -20,7 +20,7 @@ local function howMany()
   if FIRST then return 1 end
   if support.stress then return 5 end
   local plain = mode == "release" and not os.getenv "WEFT_JIT" and not os.getenv "WEFT_HOTLOOP"
-  return plain and 140 or 30
+  return plain and 100 or 20
 end
 
 -- The name that scripts/test has for this run of this file.
