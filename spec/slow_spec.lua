@@ -9,6 +9,9 @@ local routine = require "weft.routine"
 local lua54 = support.vm == "lua5.4"
 local interpreted = lua54 or os.getenv "WEFT_JIT" == "off"
 
+-- Without the look-up in a spec's environment, which is a call of busted's.
+local clock = os.clock
+
 local told
 
 local function slowWorld(options)
@@ -21,8 +24,8 @@ end
 -- Goes on until the world has seen one slow resume more. On a busy machine this resume may have
 -- been seen before it got here: then it ends by its own time, which is many times the limit.
 local function spin(world)
-  local before, start = world:stats().slow, os.clock()
-  while world:stats().slow == before and os.clock() - start < 0.3 do local _ = 1 end
+  local before, start = world:stats().slow, clock()
+  while world:stats().slow == before and clock() - start < 0.3 do local _ = 1 end
 end
 
 local function line() return debug.getinfo(2, "l").currentline end
@@ -91,7 +94,7 @@ describe("world.onSlow", function()
     end)
     world:tick(0)
     if interpreted then return end
-    assert.truthy(told[1][3]:find("slow_spec.lua:", 1, true))
+    assert.truthy(told[1][3]:find("slow_spec.lua:", 1, true), told[1][3])
     assert.is_true(waits > 0)
   end)
 
