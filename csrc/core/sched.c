@@ -4,6 +4,7 @@
 */
 #include "core/sched.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "core/sched_cancel.h"
@@ -419,14 +420,20 @@ static inline weft__task *take_from_lanes(weft__sched *sched)
 weft__task *weft__sched_take(weft__sched *sched)
 {
   weft__task *task = take_from_lanes(sched);
+  if (WEFT_UNLIKELY(!task)) {
+    sched->running = NULL;
+    return NULL;
+  }
+  /* In this order for the watch, which may interrupt here: what it saw of the resume before is not of
+     this task. */
+  sched->counts.resumed++;
+  atomic_signal_fence(memory_order_release);
   sched->running = task;
-  if (WEFT_UNLIKELY(!task)) return NULL;
   task->place = WEFT_PLACE_NONE;
   WEFT_DEBUG_DO(sched->positions[task->slot] = WEFT_HEAP_NOWHERE); /* as above */
   task->unstarted = false;
   task->state = weft__sched_is_asked(task) ? WEFT_STATE_CANCELLING : WEFT_STATE_RUNNING;
   if (WEFT_UNLIKELY(task->wake == WEFT_FIRED)) weft__events_taken(sched, task);
-  sched->counts.resumed++;
   task->resumes++;
   return task;
 }
