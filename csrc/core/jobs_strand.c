@@ -284,6 +284,9 @@ void weft__seat_work(void *arg)
   weft__seat_stretch_begins(seat);
   weft__strand *strand = seat->next;
   while (strand) strand = enter(seat, strand);
+  /* Acquire: the host's hook finds what who deletes the pool did before; its partner is in end_threads.
+     A thread that has run no job learned of nothing else. */
+  (void)atomic_load_explicit(&pool->state, memory_order_acquire);
   if (pool->end) pool->end(pool->host, seat->number);
 }
 

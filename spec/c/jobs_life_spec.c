@@ -88,6 +88,29 @@ static void the_host_is_told_of_each_thread_on_that_thread(void **state)
   assert_int_equal(ended, 5);
 }
 
+/* What the host writes when the threads run already, and reads when they end: no job is run, which would
+   tell the threads of it. */
+static int written;
+
+static void read_it(void *host, uint32_t worker)
+{
+  (void)worker;
+  if (*(int *)host == 5) atomic_fetch_add(&ended, 1);
+}
+
+static void at_its_end_a_thread_finds_what_was_done_before(void **state)
+{
+  (void)state;
+  weft_pool_config config = {.workers = 3, .background = 1, .host = &written, .end = read_it};
+  for (uint32_t i = 0; i < unit_scaled(20); i++) {
+    ended = written = 0;
+    assert_int_equal(make_pool_like(&config), 0);
+    written = 5;
+    delete_pool();
+    assert_int_equal(ended, 4);
+  }
+}
+
 /* --- Stopping ------------------------------------------------------------------------------ */
 
 static atomic_int told;
@@ -470,6 +493,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(thousands_of_pools_are_made_and_deleted),
       cmocka_unit_test(the_host_is_told_of_each_thread_on_that_thread),
+      cmocka_unit_test(at_its_end_a_thread_finds_what_was_done_before),
       cmocka_unit_test(what_has_not_begun_is_cancelled_and_told_of),
       cmocka_unit_test(a_pool_without_threads_drops_what_is_queued),
       cmocka_unit_test(jobs_that_wait_for_what_never_comes_are_told),

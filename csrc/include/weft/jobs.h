@@ -51,7 +51,8 @@ typedef struct weft_pool_config {
   uint32_t fibers;    /* jobs that may be suspended at once, 1 to 2^16; 0 means 256 */
   uint32_t flags;     /* WEFT_POOL_... */
   /* Called on each thread of the pool when it begins and when it ends; either may be NULL. `worker`
-     is its number: workers from 0, then the background threads. */
+     is its number: workers from 0, then the background threads. At its end a thread finds all that
+     was done before the pool was deleted by who does that. */
   void *host;
   void (*begin)(void *host, uint32_t worker);
   void (*end)(void *host, uint32_t worker);
