@@ -346,6 +346,119 @@ describe("a failed job that nobody awaits", function()
   end)
 end)
 
+describe("a failed job that a job has started", function()
+  -- Starts a job that starts one that fails when the gate is open, and goes on with `after`.
+  local function family(world, gate, after)
+    local parent
+    world:start(function()
+      parent = jobs.run(function(g, fn)
+        local child = jobs.run(function(b)
+          b:await()
+          error "lost"
+        end, g)
+        if fn then return fn(child) end
+        return child
+      end, gate, after)
+    end)
+    run(world)
+    return parent
+  end
+
+  local function settle(world)
+    for _ = 1, 4 do world:tick(0) end
+  end
+
+  local function fail(gate)
+    local before = jobs.stats().failedJobs
+    gate:release()
+    while jobs.stats().failedJobs == before do end
+  end
+
+  it("is reported once, by the world that started the other, after its end", function()
+    local other, world = support.world{}, support.world{}
+    local gate, stay = jobs.barrier(1), jobs.barrier(1)
+    local parent = family(world, gate, function() stay:await() end)
+    fail(gate)
+    settle(world)
+    assert.equal(0, #support.reports())
+    stay:release()
+    parent:wait()
+    settle(other)
+    assert.equal(0, #support.reports())
+    settle(world)
+    local reports = support.reports()
+    assert.equal(1, #reports)
+    assert.truthy(reports[1].err:find "job_await_spec.lua:%d+: lost\nstack traceback")
+    assert.equal(world, reports[1].world)
+    assert.is_nil(reports[1].handle)
+  end)
+
+  it("is reported when it ends after the other, on a thread that has nothing else to do", function()
+    local world, gate = support.world{}, jobs.barrier(1)
+    done(family(world, gate))
+    fail(gate)
+    assert(jobs.waitAll())
+    settle(world)
+    assert.equal(1, #support.reports())
+  end)
+
+  it("is reported whatever line of jobs has led to it", function()
+    local world = support.world{}
+    world:start(function()
+      jobs.run(function()
+        jobs.run(function()
+          for _ = 1, 3 do jobs.run(function() error { "deep" } end) end
+        end)
+      end)
+      jobs.parallelFor(4, function(first)
+        if first == 4 then jobs.parallelFor(1, function() error { "deep" } end) end
+      end, { grain = 1 })
+    end)
+    run(world)
+    assert(jobs.waitAll())
+    settle(world)
+    local reports = support.reports()
+    assert.equal(4, #reports)
+    for i = 1, 4 do assert.same({ "deep" }, reports[i].err) end
+  end)
+
+  it("is not reported when the other has asked, late as it be", function()
+    local world, gate, stay = support.world{}, jobs.barrier(1), jobs.barrier(1)
+    local parent = family(world, gate, function(child)
+      stay:await()
+      return (pcall(child.await, child))
+    end)
+    fail(gate)
+    settle(world)
+    stay:release()
+    parent:wait()
+    settle(world)
+    assert.is_false((done(parent)))
+    assert.equal(0, #support.reports())
+  end)
+
+  it("is not reported when it is awaited elsewhere", function()
+    local world, gate = support.world{}, jobs.barrier(1)
+    local child = done(family(world, gate))
+    local asker = jobs.run(function(job) return (pcall(job.await, job)) end, child)
+    while asker:status() ~= "suspended" do end
+    fail(gate)
+    assert(jobs.waitAll())
+    settle(world)
+    assert.is_false((done(asker)))
+    gate = jobs.barrier(1)
+    child = done(family(world, gate))
+    local heard
+    world:start(function() heard = not pcall(routine.await, child) end)
+    world:tick(0)
+    fail(gate)
+    assert(jobs.waitAll())
+    settle(world)
+    assert.is_true(heard)
+    assert.equal(0, #support.reports())
+  end)
+end)
+
 describe("barrier:await", function()
   it("gives back what was lent to the jobs that have released it", function()
     local world = support.world{}

@@ -236,7 +236,10 @@ struct universe {
   struct crew *crew;     /* jobs.h; NULL before the first use of jobs */
   struct worker *worker; /* whose state this is, in a job's thread; else NULL */
   struct inbox *inbox;
-  struct work *works; /* that it has started and not taken in, or not reported */
+  struct work *works;  /* that it has started and not taken in, or not reported */
+  struct inbox *lost;  /* failures of jobs that its jobs have started; NULL in a job's thread */
+  struct mail *losses; /* of those, what was taken out and not reported; the oldest first */
+  struct mail **last_loss;
   uint64_t work_count;
   struct paths *paths;      /* of the last job that was started */
   struct servant *servant;  /* whose state this is, in a service's thread; else NULL */

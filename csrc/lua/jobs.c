@@ -65,10 +65,13 @@ static void wait_ended(lua_State *L, universe *U, const job_object *o)
 }
 
 /* True, or false when the time was over. */
-static bool wait_for(lua_State *L, job_object *o, int64_t timeout, const char *who)
+static bool wait_for(lua_State *L, job_object *o, int64_t timeout, bool awaits, const char *who)
 {
   work *w = o->work, *mine = jobs_leave(L, timeout == 0 ? NULL : w, who);
+  bool asked = work_asked(w);
+  if (awaits) work_set_asked(w, true);
   weft_status status = weft_job_wait(w->crew->pool, w->job, timeout);
+  if (awaits && status == WEFT_STOPPED) work_set_asked(w, asked); /* has heard nothing */
   jobs_return(L, mine, status == WEFT_EXPIRED ? WEFT_OK : status, who);
   if (status == WEFT_TIMEOUT) return false;
   wait_ended(L, binding_universe(L), o);
@@ -82,7 +85,8 @@ static int api_wait(lua_State *L)
   int64_t timeout = check_timeout(L, 2, who);
   if (binding_universe(L)->worker && timeout > 0)
     return binding_misuse(L, "%s: inside a job there is no time limit", who);
-  if (!job_has_ended(o) && !wait_for(L, o, timeout, who)) return jobs_refuse(L, "timeout");
+  if (!job_has_ended(o) && !wait_for(L, o, timeout, false, who))
+    return jobs_refuse(L, "timeout");
   lua_pushboolean(L, 1);
   return 1;
 }
@@ -94,7 +98,7 @@ static int api_await(lua_State *L)
   job_object *o = look(L, who);
   if (!binding_universe(L)->worker)
     return binding_misuse(L, "%s: not inside a job; in a routine it is routine.await", who);
-  if (!job_has_ended(o)) wait_for(L, o, -1, who);
+  if (!job_has_ended(o)) wait_for(L, o, -1, true, who);
   compat_before_throw(L);
   return job_result(L, &o->base);
 }
@@ -214,7 +218,7 @@ void jobs_stage(realm *R)
   universe *U = R->universe;
   if (!U->inbox) return;
   work_take_in(R->ticking, U);
-  if (U->works) work_report(R);
+  if (U->works || U->losses) work_report(R);
 }
 
 /* --- Opening ------------------------------------------------------------------------------- */

@@ -57,6 +57,7 @@ struct worker {
 /* A counted object. */
 struct crew {
   weft_pool *pool; /* NULL before the first use, and when it is stopped */
+  inbox *lost;     /* where the failures of jobs go that jobs have started */
   weft_pool_config config;
   worker *workers; /* by thread */
   uint32_t count;
@@ -73,9 +74,21 @@ typedef struct native_work {
   int (*push)(lua_State *L, const void *load); /* -> results; how many */
 } native_work;
 
+/* A place in an inbox. */
+typedef struct mail {
+  struct mail *next;
+  work *work;
+} mail;
+
+/* Whether a job has ended, for those that it has started: a counted object, that of the job would keep
+   all of its line. */
+typedef struct family family;
+
 /* A counted object: held by the pool, then the inbox; and by the object that a script has. */
 struct work {
-  work *next; /* of the inbox */
+  mail back; /* on its way to the state that has started it */
+  mail
+      lost; /* of one that a job has started: its failure, on its way to the crew's own state */
   work *after,
       *prev; /* of those of its state that have not been taken in, or not been reported */
   crew *crew;
@@ -96,16 +109,18 @@ struct work {
   void *load;       /* of that: counted */
   waitable *object; /* what the script holds, or NULL; for its own thread */
   _Atomic(bool) ended, claimed;
-  weft_job_state state; /* how it has ended, once it is in the inbox */
-  _Atomic(bool) failed; /* set by the part of a range that fails first */
-  bool taken;           /* its own state knows that it has ended */
-  bool asked;           /* somebody has been told, or waits */
-  bool quiet;           /* Cancelled is its error, which is not reported */
-  bool reported;
-  uint8_t age;       /* ticks since it was taken in */
-  realm *world;      /* who hears of an error that nobody awaits; may be gone */
-  char name[64];     /* "job 3 'path'" */
-  char borrower[80]; /* "on loan to job 3 'path'" */
+  weft_job_state state;     /* how it has ended, once it is in the inbox */
+  _Atomic(bool) failed;     /* set by the part of a range that fails first */
+  _Atomic(bool) asked;      /* somebody, in any state, has been told, or waits */
+  _Atomic(family *) family; /* NULL before it has started a job */
+  family *parents;          /* of the one that has started it, or NULL */
+  bool inner;               /* a thread of the pool has started it */
+  bool taken;               /* its own state knows that it has ended */
+  bool quiet;               /* Cancelled is its error, which is not reported */
+  uint8_t age;              /* ticks since it was taken in */
+  realm *world;             /* who hears of an error that nobody awaits; may be gone */
+  char name[64];            /* "job 3 'path'" */
+  char borrower[80];        /* "on loan to job 3 'path'" */
 };
 
 /* What a script holds. */
@@ -120,11 +135,17 @@ typedef struct job_object {
 
 /* --- jobs_inbox.c --- */
 inbox *inbox_new(void);             /* a counted object */
-void inbox_put(inbox *in, work *w); /* on any thread; takes over one reference */
-work *inbox_take_all(inbox *in);    /* the oldest first, linked by `next` */
+void inbox_put(inbox *in, mail *m); /* on any thread; takes over one reference of the work */
+mail *inbox_take_all(inbox *in);    /* the oldest first, linked by `next` */
+void work_set_ended(work *w);
 bool work_has_ended(const work *w); /* on any thread: state and output are there */
-bool work_claim(work *w);           /* whether this is the first to read the output */
-bool work_fails_first(work *w);     /* whether this part of a range is the first to fail */
+bool work_asked(const work *w);
+void work_set_asked(work *w, bool asked);
+family *work_family(work *w); /* for one that it starts; NULL if there is no memory */
+void work_end_family(work *w);
+bool family_has_ended(const family *f); /* true for NULL */
+bool work_claim(work *w);               /* whether this is the first to read the output */
+bool work_fails_first(work *w);         /* whether this part of a range is the first to fail */
 
 /* --- jobs_crew.c --- */
 crew *crew_of(lua_State *L, universe *U, const char *who); /* with its threads; may raise */

@@ -72,15 +72,25 @@ static void check_names(lua_State *L)
   }
 }
 
+static void crew_end(void *object)
+{
+  const crew *c = object;
+  weft_counted_drop(c->lost);
+}
+
 static crew *new_crew(lua_State *L, universe *U)
 {
-  U->crew = weft_counted_new(sizeof *U->crew, NULL);
+  U->crew = weft_counted_new(sizeof *U->crew, crew_end);
   U->inbox = U->crew ? inbox_new() : NULL;
-  if (!U->inbox) {
+  U->lost = U->inbox ? inbox_new() : NULL;
+  if (!U->lost) {
+    weft_counted_drop(U->inbox);
     weft_counted_drop(U->crew);
+    U->inbox = NULL;
     U->crew = NULL;
     luaL_error(L, "weft.jobs: not enough memory for the threads of jobs");
   }
+  U->crew->lost = weft_counted_keep(U->lost);
   U->crew->config.stack_bytes = STACK_BYTES;
   return U->crew;
 }
@@ -175,6 +185,8 @@ void crew_fini(universe *U)
   }
   if (!U->works) weft_counted_drop(U->inbox);
   U->inbox = NULL;
+  weft_counted_drop(U->lost);
+  U->lost = NULL;
   weft_counted_drop(U->paths);
   U->paths = NULL;
 }

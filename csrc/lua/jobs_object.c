@@ -103,7 +103,7 @@ static int job_push(lua_State *L, waitable *object, uint64_t value)
   int top = lua_gettop(L);
   (void)value;
   if (!job_has_ended(o) || !R) return 0;
-  o->work->asked = true;
+  work_set_asked(o->work, true);
   if (binding_protect_on(L, R, push_outcome, o, 0, LUA_MULTRET) == LUA_OK)
     return lua_gettop(L) - top;
   lua_settop(L, top);
@@ -135,7 +135,7 @@ static bool job_come(const waitable *object)
 {
   const job_object *o = (const job_object *)object;
   bool come = job_has_ended(o);
-  if (come && !o->foreign) o->work->asked = true;
+  if (come) work_set_asked(o->work, true);
   return come;
 }
 
@@ -148,7 +148,7 @@ static bool job_foreign(const waitable *object)
 int job_result(lua_State *L, waitable *object)
 {
   job_object *o = (job_object *)object;
-  if (!o->foreign) o->work->asked = true;
+  work_set_asked(o->work, true);
   int count = push_values(L, o);
   if (o->work->state == WEFT_JOB_COMPLETED) return count;
   return lua_error(L);
@@ -213,11 +213,21 @@ static void adopt(lua_State *L, int index, job_object *o)
   o->adopted = true;
 }
 
+/* Who has started it; false if there is no memory. */
+static bool set_parents(const universe *U, work *w)
+{
+  w->inner = U->worker != NULL;
+  if (!w->inner || !U->worker->running) return true;
+  family *parents = work_family(U->worker->running);
+  if (parents) w->parents = weft_counted_keep(parents);
+  return parents != NULL;
+}
+
 job_object *job_new(lua_State *L, universe *U, crew *c, const char *who)
 {
   job_object *o = push_empty(L, &job_kind, who);
   o->work = work_new(c, U->inbox);
-  if (!o->work) luaL_error(L, "%s: not enough memory", who);
+  if (!o->work || !set_parents(U, o->work)) luaL_error(L, "%s: not enough memory", who);
   o->work->object = &o->base;
   return o;
 }

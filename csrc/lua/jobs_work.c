@@ -22,6 +22,8 @@ static void work_end(void *object)
   weft_counted_drop(w->values);
   weft_counted_drop(w->kernel);
   weft_counted_drop(w->load);
+  weft_counted_drop(w->family);
+  weft_counted_drop(w->parents);
   weft_counted_drop(w->inbox);
   weft_counted_drop(w->crew);
 }
@@ -32,7 +34,17 @@ work *work_new(crew *c, inbox *in)
   if (!w) return NULL;
   w->crew = weft_counted_keep(c);
   w->inbox = weft_counted_keep(in);
+  w->back.work = w->lost.work = w;
   return w;
+}
+
+/* Who has started it may look no more: so the crew's own state gets the failure, too, and reports it
+   when that job has ended and has not asked. */
+static void put_lost(work *w)
+{
+  inbox *lost = weft_counted_keep(w->crew->lost);
+  inbox_put(lost, &w->lost);
+  weft_counted_drop(lost);
 }
 
 /* The pool's reference becomes the inbox's. */
@@ -41,7 +53,12 @@ void work_ended(void *arg, weft_job job)
   work *w = arg;
   inbox *in = weft_counted_keep(w->inbox); /* once it is in there the work may be gone */
   w->state = weft_job_state_of(w->crew->pool, job);
-  inbox_put(in, w);
+  bool lost = w->inner && w->state == WEFT_JOB_FAILED && !w->quiet;
+  if (lost) weft_counted_keep(w);
+  work_end_family(w);
+  work_set_ended(w);
+  inbox_put(in, &w->back);
+  if (lost) put_lost(w);
   weft_counted_drop(in);
 }
 
@@ -68,23 +85,44 @@ static void take_in(universe *U, work *w)
   w->taken = true;
   work_drop_loans(w);
   if (w->object && w->object->line.event.waiting > 0) {
-    w->asked = true;
+    work_set_asked(w, true);
     weft_event_fire(&w->object->line.event, 0);
   }
   /* What is to be reported stays in the list. */
-  if (w->state == WEFT_JOB_FAILED && !w->asked && !w->quiet) return;
+  if (w->state == WEFT_JOB_FAILED && !w->inner && !work_asked(w) && !w->quiet) return;
   work_unlink(U, w);
   weft_counted_drop(w);
+}
+
+/* Takes one out of the list. */
+static void drop_loss(universe *U, mail **at)
+{
+  mail *m = *at;
+  *at = m->next;
+  if (!*at) U->last_loss = at;
+  weft_counted_drop(m->work);
+}
+
+/* Puts what was lost into the list; those at its head that are lost no more leave it. */
+static void take_losses(universe *U)
+{
+  mail *m = inbox_take_all(U->lost);
+  if (!m) return;
+  if (!U->losses) U->last_loss = &U->losses;
+  *U->last_loss = m;
+  while (*U->last_loss) U->last_loss = &(*U->last_loss)->next;
+  while (U->losses && work_asked(U->losses->work)) drop_loss(U, &U->losses);
 }
 
 void work_take_in(lua_State *L, universe *U)
 {
   (void)L;
   if (!U->inbox) return;
-  for (work *w = inbox_take_all(U->inbox), *next; w; w = next) {
-    next = w->next;
-    take_in(U, w);
+  for (mail *m = inbox_take_all(U->inbox), *next; m; m = next) {
+    next = m->next;
+    take_in(U, m->work);
   }
+  if (U->lost) take_losses(U);
 }
 
 /* --- Reporting ----------------------------------------------------------------------------- */
@@ -92,12 +130,12 @@ void work_take_in(lua_State *L, universe *U)
 /* -> error, traceback or nil */
 static int push_failure(lua_State *L, void *context)
 {
-  const work *w = context;
+  work *w = context;
   lua_pushnil(L);
   if (!w->output) {
     lua_pushstring(L, w->wrong ? w->wrong : "not enough memory");
   } else {
-    transfer_side side = {0};
+    transfer_side side = {.second = w->inner && !work_claim(w)};
     transfer_read(L, w->output, &side);
   }
   lua_pushnil(L);
@@ -106,55 +144,98 @@ static int push_failure(lua_State *L, void *context)
 
 typedef struct failure_call {
   realm *realm;
-  const work *work;
+  work *work;
 } failure_call;
 
 static int report_failed(lua_State *L, void *context)
 {
   failure_call *call = context;
-  push_failure(L, (void *)call->work);
+  push_failure(L, call->work);
   return report_push_on(L, call->realm);
 }
 
-/* Takes a failure out of the list. */
 static void report_one(realm *R, work *w)
 {
   failure_call call = {R, w};
-  w->reported = w->asked = true;
-  work_unlink(R->universe, w);
+  work_set_asked(w, true);
   if (binding_protect(R, report_failed, &call, 0, 0) != LUA_OK) {
     fprintf(stderr, "weft: %s failed, and there was no memory to say how\n", w->name);
     lua_pop(R->universe->helper, 1);
   }
-  weft_counted_drop(w);
 }
 
-/* By the world that started it; by any other, if that is gone. */
+/* By the world that started it, or what has started it; by any other, if that is gone. */
 static bool reports(const realm *R, const work *w)
 {
-  return w->taken && (w->world == R || !world_is_there(R->universe, w->world));
+  return w->world == R || !world_is_there(R->universe, w->world);
 }
 
 static work *find_old(const realm *R)
 {
   work *w = R->universe->works;
-  while (w && !(reports(R, w) && w->age >= REPORT_AGE)) w = w->after;
+  while (w && !(w->taken && reports(R, w) && w->age >= REPORT_AGE)) w = w->after;
   return w;
 }
 
-void work_report(realm *R)
+static void report_own(realm *R)
 {
   universe *U = R->universe;
   work *old;
   for (work *w = U->works, *next; w; w = next) {
     next = w->after;
-    if (!reports(R, w)) continue;
+    if (!w->taken || !reports(R, w)) continue;
     w->age++;
-    if (!w->asked) continue;
+    if (!work_asked(w)) continue;
     work_unlink(U, w);
     weft_counted_drop(w);
   }
-  while ((old = find_old(R))) report_one(R, old);
+  while ((old = find_old(R))) {
+    work_unlink(U, old);
+    report_one(R, old);
+    weft_counted_drop(old);
+  }
+}
+
+static mail **find_old_loss(universe *U, const realm *R)
+{
+  mail **at = &U->losses;
+  while (*at && !(reports(R, (*at)->work) && (*at)->work->age >= REPORT_AGE)) at = &(*at)->next;
+  return *at ? at : NULL;
+}
+
+/* What reports one may take in others: the list is looked through anew after each. */
+static void report_losses(realm *R)
+{
+  universe *U = R->universe;
+  mail **at = &U->losses;
+  while (*at) {
+    work *w = (*at)->work;
+    if (reports(R, w) && family_has_ended(w->parents)) {
+      w->age++;
+      if (work_asked(w)) {
+        drop_loss(U, at);
+        continue;
+      }
+    }
+    at = &(*at)->next;
+  }
+  while ((at = find_old_loss(U, R))) {
+    work *w = weft_counted_keep((*at)->work);
+    drop_loss(U, at);
+    report_one(R, w);
+    weft_counted_drop(w);
+  }
+}
+
+void work_report(realm *R)
+{
+  report_own(R);
+  report_losses(R);
+}
+
+static void tell_stderr(const work *w)
+{
+  if (!work_asked(w)) fprintf(stderr, "weft: %s failed, and nobody awaited it\n", w->name);
 }
 
 /* What is left at the end of the state: nobody can be told but stderr. */
@@ -163,9 +244,12 @@ void work_fini(universe *U)
   work_take_in(NULL, U);
   while (U->works) {
     work *w = U->works;
-    if (w->taken && !w->asked)
-      fprintf(stderr, "weft: %s failed, and nobody awaited it\n", w->name);
+    if (w->taken) tell_stderr(w);
     work_unlink(U, w);
     weft_counted_drop(w);
+  }
+  while (U->losses) {
+    tell_stderr(U->losses->work);
+    drop_loss(U, &U->losses);
   }
 }

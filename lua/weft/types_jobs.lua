@@ -155,6 +155,10 @@ function Barrier:await() end
 --- What was lent to a job and what it has lent to jobs of its own is with those as long as they
 --- need it: it does not end before them.
 ---
+--- A failure that nobody has asked for goes to `onError` of the world that has started the job, two
+--- ticks after its end was taken in there; that of a job which a job has started to the same, once
+--- that one has ended, too.
+---
 --- A job's globals are its own, and gone after it; modules stay loaded in the state of each
 --- thread, and are looked for where `package.path` and `cpath` said at dispatch. There is no world
 --- there.

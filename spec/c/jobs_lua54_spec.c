@@ -149,6 +149,29 @@ static void routines_await_jobs(void **state)
             "world:close()");
 }
 
+static void failures_of_jobs_of_jobs_are_told(void **state)
+{
+  (void)state;
+  run_whole(
+      "local world, told, jobs = weft.world{}, 0, jobs\n"
+      "world.onError = function(_, err) told = told + (err[1] == 'lost' and 1 or 100) end\n"
+      "for i = 1, rounds do\n"
+      "  jobs.run(function()\n"
+      "    local function fail() error{ 'lost' } end\n"
+      "    local heard = jobs.run(fail)\n"
+      "    pcall(heard.await, heard)\n"
+      "    jobs.run(fail)\n"
+      "    jobs.parallelFor(3, function(first) if first == 2 then jobs.run(fail) end end,\n"
+      "      { grain = 1 })\n"
+      "  end)\n"
+      "  if i % 4 == 0 then world:tick(0) end\n"
+      "end\n"
+      "jobs.waitAll()\n"
+      "for _ = 1, 3 do world:tick(0) end\n"
+      "assert(told == 2 * rounds, told)\n"
+      "world:close()");
+}
+
 static void a_state_may_close_while_jobs_run(void **state)
 {
   (void)state;
@@ -170,6 +193,7 @@ int main(void)
       cmocka_unit_test(jobs_start_and_await_jobs),
       cmocka_unit_test(failures_and_cancels_come_back),
       cmocka_unit_test(routines_await_jobs),
+      cmocka_unit_test(failures_of_jobs_of_jobs_are_told),
       cmocka_unit_test(a_state_may_close_while_jobs_run),
   };
   return cmocka_run_group_tests(specs, NULL, NULL);
