@@ -10,6 +10,8 @@ local routine = require "weft.routine"
 
 local done, failure = jobSupport.done, jobSupport.failure
 
+local unpack = table.unpack or unpack
+
 local function raises(pattern, fn, ...)
   local ok, err = pcall(fn, ...)
   assert.is_false(ok)
@@ -431,5 +433,57 @@ describe("columns:forEachParallel", function()
     done(job)
     assert.is_true(cols:remove(id))
     done(cols:forEachParallel(function() error "no rows" end))
+  end)
+
+  it("lends all rows that there are, whatever finalizers do meanwhile", function()
+    local cols, ids, inside, met, refused, began
+    local function add()
+      ids[#ids + 1] = cols:add()
+    end
+    local function finalizer()
+      began = true
+      if not inside or #ids > 200 then return end
+      met = met + 1
+      local ok, err = pcall(add)
+      if not ok then refused = err end
+    end
+    local function leave()
+      local proxy = newproxy and newproxy(true) or setmetatable({}, { __gc = finalizer })
+      if newproxy then getmetatable(proxy).__gc = finalizer end
+    end
+    local args = {} -- so many that more garbage is looked for
+    for i = 1, 60 do args[i] = i end
+    met = 0
+    if support.vm ~= "luajit" then collectgarbage("incremental", 200, 40, 6) end -- in small steps
+    for _ = 1, 10 do
+      cols, ids, inside, began = weft.columns{ x = "f64", y = "f64" }, {}, false, false
+      for _ = 1, 63 do add() end
+      for _ = 1, 500 do leave() end
+      while not began do collectgarbage("step", 0) end
+      inside = true
+      local job = cols:forEachParallel(function(first, last, c)
+        assert(#c.x == #c.y)
+        for i = first, last do c.x[i] = c.x[i] + 1 end
+      end, unpack(args))
+      inside = false
+      done(job)
+      for _, id in ipairs(ids) do assert.equal(1, cols:get(id, "x")) end
+    end
+    if support.vm ~= "luajit" then collectgarbage("incremental", 200, 100, 13) end
+    assert.is_true(met > 0)
+    assert.truthy(refused:find "columns:add: buffer is on loan to a job that is being started")
+    add()
+  end)
+
+  it("has lent nothing when it raises", function()
+    local cols = weft.columns{ x = "f32" }
+    local id = cols:add{ x = 1 }
+    raises("^[^:]+job_loans_spec.lua:%d+: weft.jobs: argument 2", function()
+      cols:forEachParallel(function() end, coroutine.create(function() end))
+    end)
+    raises("jobs.parallelFor: a function or \"module.function\" expected",
+      cols.forEachParallel, cols, 5)
+    assert.is_true(cols:set(id, "x", 5))
+    assert.is_truthy(cols:add())
   end)
 end)

@@ -66,6 +66,9 @@ local function write(column, row, value) column[row] = value end
 -- Raises while a job has the rows: all columns are lent at once, so one tells of all.
 local function touch(column) column[1] = column[1] end
 local function checkLoan(self, who)
+  if self._lending then
+    error(("columns:%s: buffer is on loan to a job that is being started"):format(who), 3)
+  end
   if self._count == 0 then return end
   local ok, err = pcall(touch, self._columns[self._names[1]])
   if not ok then error(("columns:%s: %s"):format(who, withoutPlace(err)), 3) end
@@ -148,6 +151,7 @@ end
 ---@return nil|"gone" reason it was removed before
 function methods:remove(id)
   check(self, "remove")
+  if self._lending then checkLoan(self, "remove") end
   local row = rowOf(self, id, "remove")
   if not row then return nil, "gone" end
   local slot = self._slots[row]
@@ -212,6 +216,30 @@ local function pack(...)
   return { n = select("#", ...), ... }
 end
 
+-- To start a job makes tables, and so runs finalizers: from here on they find the rows on loan, and
+-- what is lent is what there is.
+local function start(self, jobs, fn, args)
+  self._lending = true
+  local rows = rowsOf(self)
+  if type(fn) ~= "userdata" then
+    local all = { n = args.n + 1, rows, unpack(args, 1, args.n) }
+    return jobs.parallelFor(self._count, fn, { args = all })
+  end
+  local values = { n = #self._names + args.n }
+  for i, name in ipairs(self._names) do values[i] = rows[name] end
+  for i = 1, args.n do values[#self._names + i] = args[i] end
+  return jobs.parallelFor(self._count, fn, { args = values })
+end
+
+-- Called in place of its caller: level 2 is who has called that.
+local function started(self, ok, ...)
+  self._lending = false
+  if ok then return ... end
+  local err = ...
+  if type(err) ~= "string" then error(err, 0) end
+  error(err:gsub("^[^\n]*columns%.lua:%d+: ", "", 1), 2)
+end
+
 --- Calls a function, or runs a kernel, for all rows in parts, on the threads of jobs: a job, as
 --- `jobs.parallelFor` gives it. `fn(first, last, cols, ...)` has each column as a buffer in
 --- `cols`, and works on rows `first` to `last` of them; what else it gets are copies. A kernel gets
@@ -229,16 +257,9 @@ end
 ---@return nil|"full" reason
 function methods:forEachParallel(fn, ...)
   check(self, "forEachParallel")
-  local jobs = require "weft.jobs"
-  local rows, args = rowsOf(self), pack(...)
-  if type(fn) ~= "userdata" then
-    local all = { n = args.n + 1, rows, unpack(args, 1, args.n) }
-    return jobs.parallelFor(self._count, fn, { args = all })
-  end
-  local values = { n = #self._names + args.n }
-  for i, name in ipairs(self._names) do values[i] = rows[name] end
-  for i = 1, args.n do values[#self._names + i] = args[i] end
-  return jobs.parallelFor(self._count, fn, { args = values })
+  local jobs, args = require "weft.jobs", pack(...)
+  if self._lending then checkLoan(self, "forEachParallel") end
+  return started(self, pcall(start, self, jobs, fn, args))
 end
 
 --- How many rows there are.
