@@ -242,6 +242,7 @@ struct universe {
   struct mail **last_loss;
   uint64_t work_count;
   struct paths *paths;      /* of the last job that was started */
+  struct codes *codes;      /* transfer_codes.c */
   struct servant *servant;  /* whose state this is, in a service's thread; else NULL */
   struct servant *servants; /* services.h: those that it has started and that have not ended */
   struct service_call *calls; /* that it has made and that have not ended */

@@ -279,6 +279,7 @@ static int universe_gc(lua_State *L)
   locks_fini(L, U);
   saves_fini(U);
   crew_fini(U);
+  codes_fini(U);
   parcels_fini(L, U);
   return 0;
 }

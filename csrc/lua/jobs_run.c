@@ -102,7 +102,7 @@ static void find_function(lua_State *L, const run *r)
 static int read_input(lua_State *L, void *context)
 {
   run *r = context;
-  bool may_lend = r->work->input->reference_count > 0;
+  bool may_lend = r->work->input->lending_count > 0;
   lua_settop(L, 2); /* views and globals, where they are needed */
   if (may_lend) {
     lua_newtable(L);

@@ -22,6 +22,7 @@ enum reference_kind {
   REFERENCE_JOB,
   REFERENCE_BARRIER,
   REFERENCE_SERVICE,
+  REFERENCE_CODE,
 };
 
 typedef struct reference {
@@ -38,8 +39,8 @@ typedef struct lending {
 } lending;
 
 typedef struct parcel {
-  reference *references; /* these two are counted objects of the parcel's own, or NULL */
-  lending *lendings;
+  reference *references; /* behind the bytes, in the parcel itself */
+  lending *lendings;     /* a counted object of the parcel's own, or NULL */
   uint32_t reference_count, lending_count;
   uint32_t value_count;
   uint32_t object_count; /* tables, functions and what travels by reference */
@@ -64,7 +65,7 @@ enum transfer_tag {
   TAG_STRING,   /* u32 length, bytes */
   TAG_NAME,     /* the same: what every state has */
   TAG_TABLE,    /* u32 and u32 for lua_createtable */
-  TAG_FUNCTION, /* u64 hash of the code, u32 length, code */
+  TAG_FUNCTION, /* u32 reference: its code */
   TAG_OBJECT,   /* u32 number, from 1 */
   TAG_GLOBALS,
   TAG_CANCELLED,
@@ -82,6 +83,19 @@ enum transfer_what { TRANSFER_ARGUMENTS, TRANSFER_RESULTS, TRANSFER_LETTER, TRAN
    no argument: then the arguments are numbered from the second. */
 parcel *transfer_write(lua_State *L, int first, int count, enum transfer_what what,
                        bool has_function);
+
+/* --- transfer_codes.c --- */
+/* The code of a function: a counted object, which nobody changes. */
+typedef struct code {
+  uint64_t hash;
+  size_t length;
+  char bytes[];
+} code;
+
+/* Whether this state knows what came of the code when it was loaded. -> that, or nothing */
+bool codes_push_loaded(lua_State *L, code *c);
+void codes_remember(lua_State *L, code *c); /* value on top -> the same: it came of that code */
+void codes_fini(universe *U);
 
 /* --- transfer_writer.c --- */
 void transfer_open(lua_State *L);

@@ -3,13 +3,10 @@
 ** transfer_read.c - a parcel becomes values again.
 **
 ** It is believed in nothing: each length is held against what is left, each number against what
-** there is, and code against its hash, since machines run damaged code as it is. What was read before
-** the damage is garbage then.
+** there is. What was read before the damage is garbage then. Code does not stand in the bytes, since
+** machines run damaged code as it is.
 */
 #include <string.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "lua/jobs.h"
 
@@ -21,9 +18,8 @@ typedef struct reader {
   const transfer_side *side;
 } reader;
 
-/* The address of the first is the key of a table of what makes functions (lua/weft/factories.lua), or
-   of functions, by the hash of their code; that of the second of the function that makes such makers. */
-static const char factories_key, factory_key;
+/* Its address is the key of the function that makes what makes functions (lua/weft/factories.lua). */
+static const char factory_key;
 
 static int damaged(lua_State *L)
 {
@@ -105,70 +101,19 @@ static void push_globals(lua_State *L, const reader *r)
   lua_pushvalue(L, r->side->globals);
 }
 
+/* --- References ---------------------------------------------------------------------------- */
+
+static const reference *take_reference(lua_State *L, reader *r)
+{
+  uint32_t number = take_u32(L, r);
+  if (number >= r->from->reference_count) damaged(L);
+  return &r->from->references[number];
+}
+
 /* --- Functions ----------------------------------------------------------------------------- */
 
-/* -> what is known of this code, if anything is: a maker; on 5.4 the function */
-static bool push_known(lua_State *L, uint64_t hash, const char *code, size_t length)
-{
-  size_t known_length;
-  lua_pushlightuserdata(L, (void *)&factories_key);
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  lua_pushlstring(L, (const char *)&hash, sizeof hash);
-  lua_rawget(L, -2);
-  lua_remove(L, -2);
-  if (!lua_istable(L, -1)) {
-    lua_pop(L, 1);
-    return false;
-  }
-  lua_rawgeti(L, -1, 1);
-  const char *known = lua_tolstring(L, -1, &known_length);
-  bool same = known_length == length && memcmp(known, code, length) == 0;
-  lua_rawgeti(L, -2, 2);
-  lua_replace(L, -3);
-  lua_pop(L, 1);
-  if (!same) lua_pop(L, 1);
-  return same;
-}
-
-/* As much is kept; beyond that, all is forgotten. */
-#define MAX_FACTORIES 1024
-
-/* -> the table of what is known, with room for one more */
-static void push_factories(lua_State *L)
-{
-  lua_pushlightuserdata(L, (void *)&factories_key);
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  lua_rawgeti(L, -1, 0);
-  lua_Integer count = lua_tointeger(L, -1);
-  lua_pop(L, 1);
-  if (count >= MAX_FACTORIES) {
-    lua_pop(L, 1);
-    lua_newtable(L);
-    lua_pushlightuserdata(L, (void *)&factories_key);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, LUA_REGISTRYINDEX);
-    count = 0;
-  }
-  lua_pushinteger(L, count + 1);
-  lua_rawseti(L, -2, 0);
-}
-
-/* maker or function on top -> the same; it is remembered */
-static void remember(lua_State *L, uint64_t hash, const char *code, size_t length)
-{
-  push_factories(L);
-  lua_pushlstring(L, (const char *)&hash, sizeof hash);
-  lua_createtable(L, 2, 0);
-  lua_pushlstring(L, code, length);
-  lua_rawseti(L, -2, 1);
-  lua_pushvalue(L, -4);
-  lua_rawseti(L, -2, 2);
-  lua_rawset(L, -3);
-  lua_pop(L, 1);
-}
-
-/* Makes one and remembers it. -> maker, or nothing where there are none */
-static bool push_new_factory(lua_State *L, uint64_t hash, const char *code, size_t length)
+/* -> a maker of functions with that code, or nothing where there are none */
+static bool push_new_maker(lua_State *L, const code *c)
 {
   lua_pushlightuserdata(L, (void *)&factory_key);
   lua_rawget(L, LUA_REGISTRYINDEX);
@@ -176,39 +121,33 @@ static bool push_new_factory(lua_State *L, uint64_t hash, const char *code, size
     lua_pop(L, 1);
     return false;
   }
-  lua_pushlstring(L, code, length);
+  lua_pushlstring(L, c->bytes, c->length);
   lua_call(L, 1, 1);
-  remember(L, hash, code, length);
   return true;
 }
 
-/* On LuaJIT a function that is loaded is compiled anew. There each code is loaded once, as part of a
+/* -> function. On LuaJIT one that is loaded is compiled anew. There each code is loaded once, as part of a
    maker, whose functions share what was compiled. On 5.4 a function that captures nothing, globals
    neither, is the same for all jobs; the others have captured locals of their own. */
-static void push_function(lua_State *L, uint64_t hash, const char *code, size_t length)
+static void push_function(lua_State *L, code *c)
 {
-  bool known = push_known(L, hash, code, length);
-  if (WEFT_LUAJIT && (known || push_new_factory(L, hash, code, length))) {
-    lua_call(L, 0, 1);
-    return;
-  }
+  bool known = codes_push_loaded(L, c);
+  if (!known && WEFT_LUAJIT && (known = push_new_maker(L, c))) codes_remember(L, c);
+  if (known && WEFT_LUAJIT) lua_call(L, 0, 1);
   if (known) return;
-  if (luaL_loadbufferx(L, code, length, "=job", "b") != LUA_OK) lua_error(L);
+  if (luaL_loadbufferx(L, c->bytes, c->length, "=job", "b") != LUA_OK) lua_error(L);
   if (WEFT_LUAJIT) return;
   if (lua_getupvalue(L, -1, 1))
     lua_pop(L, 1);
   else
-    remember(L, hash, code, length);
+    codes_remember(L, c);
 }
 
 static void read_function(lua_State *L, reader *r)
 {
-  uint64_t hash;
-  take(L, r, &hash, sizeof hash);
-  uint32_t length = take_u32(L, r);
-  const char *code = take_bytes(L, r, length);
-  if (XXH64(code, length, 0) != hash) damaged(L);
-  push_function(L, hash, code, length);
+  const reference *ref = take_reference(L, r);
+  if (ref->kind != REFERENCE_CODE) damaged(L);
+  push_function(L, ref->object);
   if (WEFT_LUAJIT) {
     push_globals(L, r);
     compat_set_environment(L, -2);
@@ -216,16 +155,7 @@ static void read_function(lua_State *L, reader *r)
   add_object(L, r);
 }
 
-/* --- References ---------------------------------------------------------------------------- */
-
-static const reference *take_reference(lua_State *L, reader *r, bool buffer)
-{
-  uint32_t number = take_u32(L, r);
-  if (number >= r->from->reference_count) damaged(L);
-  const reference *ref = &r->from->references[number];
-  if ((ref->kind == REFERENCE_BUFFER) != buffer) damaged(L);
-  return ref;
-}
+/* --- Buffers and other objects ------------------------------------------------------------- */
 
 /* What is here of a memory already: what a result was lent from, or the hold of the first view that
    was read; NULL if nothing. */
@@ -269,7 +199,8 @@ static void push_first_view(lua_State *L, const reader *r, const reference *ref,
 
 static void read_buffer(lua_State *L, reader *r)
 {
-  const reference *ref = take_reference(L, r, true);
+  const reference *ref = take_reference(L, r);
+  if (ref->kind != REFERENCE_BUFFER) damaged(L);
   uint32_t first = take_u32(L, r), count = take_u32(L, r);
   uint8_t read_only = take_u8(L, r);
   const weft_buffer *memory = ((const hold *)ref->object)->memory;
@@ -284,7 +215,8 @@ static void read_buffer(lua_State *L, reader *r)
 
 static void read_counted(lua_State *L, reader *r)
 {
-  const reference *ref = take_reference(L, r, false);
+  const reference *ref = take_reference(L, r);
+  if (ref->kind == REFERENCE_BUFFER || ref->kind == REFERENCE_CODE) damaged(L);
   jobs_push_counted(L, ref->kind, ref->object);
   add_object(L, r);
 }
@@ -493,7 +425,4 @@ static const luaL_Reg functions[] = {{"registerFactory", register_factory}, {NUL
 void transfer_read_open(lua_State *L)
 {
   if (WEFT_LUAJIT) binding_functions(L, functions);
-  lua_pushlightuserdata(L, (void *)&factories_key);
-  lua_newtable(L);
-  lua_rawset(L, LUA_REGISTRYINDEX);
 }

@@ -8,9 +8,6 @@
 */
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "lua/jobs.h"
 #include "lua/transfer_writer.h"
 
@@ -56,31 +53,14 @@ static void put_table(lua_State *L, writer *w, int index, const char *name)
   writer_put_u32(L, w, 0);
 }
 
-static int dump_some(lua_State *L, const void *data, size_t size, void *context)
-{
-  (void)L;
-  return writer_put_try(context, data, size) ? 0 : 1;
-}
-
 static void put_function(lua_State *L, writer *w, int index, const char *name)
 {
   if (put_known(L, w, index) || put_named(L, w, index)) return;
   if (lua_iscfunction(L, index)) writer_refuse(L, w, index, name, "C function");
   writer_add_item(L, w, index);
+  uint32_t number = writer_add_code(L, w, index);
   writer_put_tag(L, w, TAG_FUNCTION);
-  size_t start = w->size, head = sizeof(uint64_t) + sizeof(uint32_t);
-  writer_put(L, w, &(uint64_t){0}, sizeof(uint64_t));
-  writer_put_u32(L, w, 0);
-  lua_pushvalue(L, index);
-  int status = compat_dump(L, dump_some, w);
-  lua_pop(L, 1);
-  if (status != 0) writer_no_memory(L);
-  size_t length = w->size - start - head;
-  if (length > UINT32_MAX) luaL_error(L, "weft.jobs: a function of over 4 GiB cannot cross");
-  uint64_t hash = XXH64(w->bytes + start + head, length, 0);
-  uint32_t length32 = (uint32_t)length;
-  memcpy(w->bytes + start, &hash, sizeof hash);
-  memcpy(w->bytes + start + sizeof hash, &length32, sizeof length32);
+  writer_put_u32(L, w, number);
 }
 
 static void put_buffer(lua_State *L, writer *w, int index, const view *v)

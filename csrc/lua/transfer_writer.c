@@ -20,7 +20,6 @@ int writer_no_memory(lua_State *L)
 static void drop_references(reference *references, uint32_t count)
 {
   for (uint32_t i = 0; i < count; i++) weft_counted_drop(references[i].object);
-  weft_counted_drop(references);
 }
 
 static void map_init(map *m)
@@ -44,9 +43,11 @@ static void writer_init(writer *w)
   w->size = 0;
   w->items = w->few;
   w->item_room = sizeof w->few / sizeof *w->few;
-  w->references = NULL;
+  w->references = w->few_references;
+  w->reference_count = 0;
+  w->reference_room = sizeof w->few_references / sizeof *w->few_references;
   w->lendings = NULL;
-  w->reference_count = w->reference_room = w->lending_count = w->lending_room = 0;
+  w->lending_count = w->lending_room = 0;
   w->count = w->current = w->root = 0;
   w->in_key = false;
 }
@@ -59,6 +60,7 @@ static void writer_fini(writer *w)
   map_fini(&w->upvalues);
   weft_counted_drop(w->lendings);
   drop_references(w->references, w->reference_count);
+  if (w->references != w->few_references) weft_counted_drop(w->references);
   writer_init(w);
 }
 
@@ -236,9 +238,23 @@ uint32_t writer_add_reference(lua_State *L, writer *w, enum reference_kind kind,
 {
   for (uint32_t i = 0; i < w->reference_count; i++)
     if (w->references[i].object == object) return i;
-  RESERVE(L, w->references, NULL, w->reference_count, w->reference_room);
+  RESERVE(L, w->references, w->few_references, w->reference_count, w->reference_room);
   w->references[w->reference_count] = (reference){kind, weft_counted_keep(object)};
   return w->reference_count++;
+}
+
+/* Functions that share their code mostly come one after the other. */
+uint32_t writer_add_code(lua_State *L, writer *w, int index)
+{
+  RESERVE(L, w->references, w->few_references, w->reference_count, w->reference_room);
+  uint32_t count = w->reference_count;
+  code *c = codes_of(L, w, index);
+  if (count > 0 && w->references[count - 1].object == c) {
+    weft_counted_drop(c);
+    return count - 1;
+  }
+  w->references[w->reference_count++] = (reference){REFERENCE_CODE, c};
+  return count;
 }
 
 void writer_add_lending(lua_State *L, writer *w, const lending *l)
@@ -259,17 +275,19 @@ static void parcel_end(void *object)
 /* Takes the references and lendings over from the writer. */
 static parcel *make_parcel(lua_State *L, writer *w, int count)
 {
-  parcel *p = weft_counted_new(sizeof *p + w->size, parcel_end);
+  size_t align = sizeof *w->references, references = w->reference_count * align;
+  size_t bytes = (sizeof(parcel) + w->size + align - 1) / align * align;
+  parcel *p = weft_counted_new(bytes + references, parcel_end);
   if (!p) writer_no_memory(L);
   memcpy(p->bytes, w->bytes, w->size);
+  p->references = (reference *)((char *)p + bytes);
+  if (references) memcpy(p->references, w->references, references);
   p->size = w->size;
   p->value_count = (uint32_t)count;
   p->object_count = w->count;
-  p->references = w->references;
   p->reference_count = w->reference_count;
   p->lendings = w->lendings;
   p->lending_count = w->lending_count;
-  w->references = NULL;
   w->lendings = NULL;
   w->reference_count = w->lending_count = 0;
   return p;

@@ -33,7 +33,7 @@ typedef struct writer {
   item *items, few[8]; /* items[i - 1] is number i */
   uint32_t count, item_room;
   map objects, upvalues;
-  reference *references;
+  reference *references, few_references[4];
   lending *lendings;
   uint32_t reference_count, reference_room, lending_count, lending_room;
   int order; /* where on the stack the list of items is */
@@ -61,10 +61,16 @@ void writer_put_bytes(lua_State *L, writer *w, enum transfer_tag tag, const char
 item *writer_add_item(lua_State *L, writer *w, int index);
 /* The number of what travels by reference; the parcel keeps it. */
 uint32_t writer_add_reference(lua_State *L, writer *w, enum reference_kind kind, void *object);
+/* The same for the code of the function at `index`. */
+uint32_t writer_add_code(lua_State *L, writer *w, int index);
 void writer_add_lending(lua_State *L, writer *w, const lending *l);
 /* Where the key stands, or would stand: its `key` is NULL then. */
 struct map_entry *map_find(const map *m, const void *key);
 void map_add(lua_State *L, map *m, const void *key, uint64_t value);
+
+/* --- transfer_codes.c --- */
+/* The code of the function at `index`, with a reference; raises for want of memory. */
+code *codes_of(lua_State *L, writer *w, int index);
 
 /* --- transfer_path.c --- */
 /* Says which value cannot cross, with its path: the one at `value`, met just now. `name` is what the

@@ -484,6 +484,10 @@ static void missing_memory_is_told_and_costs_nothing(void **state)
   (void)state;
   failing_install();
   open_both(NULL);
+  /* Where memory is missing in a compiled loop, LuaJIT of 2022 looks for the function in the wrong place
+     (lj_err_mem), and crashes. */
+  must_run(from, "if jit then jit.off() end");
+  must_run(to, "if jit then jit.off() end");
   must_run(from, "local b = weft.buffer('u8', 10)\n"
                  "local t = { b, ('x'):rep(600), { { {} } }, b:slice(2) }\n"
                  "for i = 1, 40 do t[i + 4] = { function() return t, b end } end\n"
