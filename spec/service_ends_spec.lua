@@ -3,25 +3,12 @@
 -- How services end: told to, by an error, with their world; and what becomes of who waits for them.
 
 local support = require "support"
-require "support.jobs"
-local weft = require "weft"
+local services = require "support.services"
 local jobs = require "weft.jobs"
 local routine = require "weft.routine"
 
-package.path = "spec/?.lua;" .. package.path
-
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
-
--- A service of the newest world; its main function is given `...`.
-local function serve(main, options, ...)
-  local all = { main = main, args = { n = select("#", ...), ... } }
-  for name, value in pairs(options or {}) do all[name] = value end
-  return support.within(weft.service, all)
-end
+local serve = services.serve
+local raises, run = support.raises, support.untilIdle
 
 -- Answers with what it was sent, or does what it is told.
 local function servant()
@@ -40,10 +27,6 @@ local function hold(service)
   local call = service:call("wait", gate)
   while service:stats().open == 0 do end
   return gate, call
-end
-
-local function run(world)
-  while world:stats().active > 0 do world:tick(0) end
 end
 
 -- Ticks until there are so many reports.
@@ -368,18 +351,18 @@ describe("a call", function()
 end)
 
 describe("world:close", function()
-  it("lets services do what they were sent, and leaves no thread", function()
+  it("lets list do what they were sent, and leaves no thread", function()
     local world = support.world{}
-    local services, calls = {}, {}
+    local list, calls = {}, {}
     for i = 1, 10 do
-      services[i] = serve(servant)
-      calls[i] = services[i]:call(i)
+      list[i] = serve(servant)
+      calls[i] = list[i]:call(i)
     end
     world:close()
     for i = 1, 10 do
-      assert.equal("ended", services[i]:status())
+      assert.equal("ended", list[i]:status())
       assert.equal(i, (calls[i]:result()))
-      assert.same({ false, "closed" }, { services[i]:tryPost(1) })
+      assert.same({ false, "closed" }, { list[i]:tryPost(1) })
     end
     raises("world is closed", world.setState, world, "x")
     raises("world is closed", world.onPost, world, "x", print)

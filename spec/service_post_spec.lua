@@ -3,20 +3,13 @@
 -- What services post to their world, and when the world hears of it; and threads.
 
 local support = require "support"
-require "support.jobs"
+local services = require "support.services"
 local weft = require "weft"
 local jobs = require "weft.jobs"
 local routine = require "weft.routine"
 
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
-
-local function serve(main, ...)
-  return support.within(weft.service, { main = main, args = { n = select("#", ...), ... } })
-end
+local serve, ask = services.serve, services.ask
+local raises = support.raises
 
 -- Posts what it is told to, and answers once that is on its way.
 local function poster()
@@ -28,12 +21,6 @@ local function poster()
     end
     service.reply(posted)
   end
-end
-
-local function ask(service, ...)
-  local call = assert(service:call(...))
-  assert(call:wait())
-  return call:result()
 end
 
 describe("service.post", function()

@@ -3,26 +3,13 @@
 -- Services: what they are sent and answer, and what is refused.
 
 local support = require "support"
+local services = require "support.services"
 local weft = require "weft"
-require "support.jobs" -- its threads are there before the first spec
 local jobs = require "weft.jobs"
 local routine = require "weft.routine"
 
-package.path = "spec/?.lua;" .. package.path
-
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-  return err
-end
-
--- A service of the newest world; its main function is given `...`.
-local function serve(main, options, ...)
-  local all = { main = main, args = { n = select("#", ...), ... } }
-  for name, value in pairs(options or {}) do all[name] = value end
-  return support.within(weft.service, all)
-end
+local serve, ask = services.serve, services.ask
+local raises, run = support.raises, support.untilIdle
 
 -- Answers with what it was sent.
 local function echo()
@@ -40,18 +27,6 @@ local function held(gate)
   local service = require "weft.service"
   gate:wait()
   for x in service.receive do service.reply(x) end
-end
-
--- What a call gives, on this thread.
-local function ask(service, ...)
-  local call = assert(service:call(...))
-  assert(call:wait())
-  return call:result()
-end
-
--- Ticks in which no time passes, until no routine is alive.
-local function run(world)
-  while world:stats().active > 0 do world:tick(0) end
 end
 
 describe("a service", function()
