@@ -3,17 +3,12 @@
 -- How many routines one tick resumes, in which order, and who is first in the next one.
 
 local support = require "support"
+local log = require "support.log"
 local routine = require "weft.routine"
 
-local log
+local logged = log.read
 
-local function logged()
-  local text = table.concat(log, " ")
-  log = {}
-  return text
-end
-
-before_each(function() log = {} end)
+before_each(log.clear)
 
 local function spinner(name)
   return function()

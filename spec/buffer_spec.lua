@@ -8,18 +8,14 @@ local core = require "weft.core"
 
 local jit = support.vm == "luajit"
 
+local raises = support.raises
+
 -- The bounds of each whole type; those of i64 have a spec of their own.
 local WHOLE = {
   i8 = { -128, 127 }, u8 = { 0, 255 }, i16 = { -32768, 32767 }, u16 = { 0, 65535 },
   i32 = { -2147483648, 2147483647 }, u32 = { 0, 4294967295 },
 }
 local BYTES = { i8 = 1, u8 = 1, i16 = 2, u16 = 2, i32 = 4, u32 = 4, i64 = 8, f32 = 4, f64 = 8 }
-
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
 
 local function write(buffer, i, value) buffer[i] = value end
 local function read(buffer, i) return buffer[i] end

@@ -3,25 +3,22 @@
 -- `<close>` variables of routines, on Lua 5.4.
 
 local support = require "support"
+local log = require "support.log"
 local routine = require "weft.routine"
 
-local log
+local say, logged = log.say, log.text
 
-local function say(text)
-  return function() log[#log + 1] = text end
-end
-
-local function logged()
-  return table.concat(log, " ")
-end
-
-before_each(function() log = {} end)
+before_each(log.clear)
 
 if support.vm == "lua5.4" then
   describe("a <close> variable of a routine #wait", function()
+    local problem
+
     local function closing(name)
-      return setmetatable({}, { __close = function(_, err) log[#log + 1] = name
-        log.err = err end })
+      return setmetatable({}, { __close = function(_, err)
+        log[#log + 1] = name
+        problem = err
+      end })
     end
 
     local source = [[
@@ -45,15 +42,15 @@ if support.vm == "lua5.4" then
         handle:cancel()
         support.ticks(10)
         assert.equal("inner outer defer", logged())
-        if how == "wait" then assert.equal(routine.Cancelled, log.err) end
-        if how == "error" then assert.equal("boom", log.err) end
+        if how == "wait" then assert.equal(routine.Cancelled, problem) end
+        if how == "error" then assert.equal("boom", problem) end
         support.reports()
       end)
     end
 
     it("may wait after a normal end and after an error", function()
       for _, fails in ipairs{ false, true } do
-        log = {}
+        log.clear()
         local world = support.world()
         local handle = world:start(support.chunk54([[
           local routine, say, fails = ...
@@ -93,7 +90,7 @@ if support.vm == "lua5.4" then
 
     it("that fails makes the routine failed, and the others are still closed", function()
       for _, how in ipairs{ "return", "wait" } do
-        log = {}
+        log.clear()
         local world = support.world()
         local handle = world:start(support.chunk54([[
           local routine, say, how = ...

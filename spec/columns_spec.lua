@@ -5,11 +5,7 @@
 local support = require "support"
 local weft = require "weft"
 
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
+local raises = support.raises
 
 local function bodies()
   return weft.columns{ x = "f32", hp = "u8" }

@@ -3,19 +3,12 @@
 -- Cleanups: `routine.defer`.
 
 local support = require "support"
+local log = require "support.log"
 local routine = require "weft.routine"
 
-local log
+local say, logged = log.say, log.text
 
-local function say(text)
-  return function() log[#log + 1] = text end
-end
-
-local function logged()
-  return table.concat(log, " ")
-end
-
-before_each(function() log = {} end)
+before_each(log.clear)
 
 -- The errors that a routine's end reports, in order.
 local function reported(body)
@@ -87,7 +80,7 @@ describe("routine.defer #wait", function()
 
   it("runs all of them although one fails, and makes the routine failed", function()
     for _, how in ipairs{ "return", "error", "wait" } do
-      log = {}
+      log.clear()
       local world = support.world()
       local handle = world:start(function()
         routine.defer(say "a")

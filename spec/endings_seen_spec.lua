@@ -5,9 +5,7 @@
 local support = require "support"
 local routine = require "weft.routine"
 
-local function pack(...)
-  return { n = select("#", ...), ... }
-end
+local pack = support.pack
 
 -- Three joiners of `target`, from before its end; what each is told.
 local function joinThrice(world, target)

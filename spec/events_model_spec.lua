@@ -9,6 +9,8 @@ local weft = require "weft"
 local routine = require "weft.routine"
 local newModel = require "support.events_model"
 
+local pack = support.pack
+
 -- Park and Miller's generator: the same on both machines.
 local function dice(seed)
   local state = seed
@@ -23,10 +25,6 @@ local function differ(got, expected)
     if got[i] ~= expected[i] then return true end
   end
   return false
-end
-
-local function pack(...)
-  return { n = select("#", ...), ... }
 end
 
 local unpack = rawget(table, "unpack") or rawget(_G, "unpack")

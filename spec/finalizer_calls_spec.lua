@@ -7,14 +7,7 @@ local support = require "support"
 local routine = require "weft.routine"
 local timer = require "weft.timer"
 
--- Makes garbage whose finalizer calls `fn`; works on both VMs.
-local function doomed(fn)
-  if rawget(_G, "newproxy") then
-    getmetatable(newproxy(true)).__gc = fn
-  else
-    setmetatable({}, { __gc = fn })
-  end
-end
+local doomed = support.doomed
 
 local function sleeper() routine.wait(1) end
 

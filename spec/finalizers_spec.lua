@@ -6,15 +6,7 @@ local support = require "support"
 local routine = require "weft.routine"
 local drive = require "drive"
 
--- Makes garbage whose finalizer calls `fn`; works on both VMs.
-local function doomed(fn)
-  if rawget(_G, "newproxy") then
-    local proxy = newproxy(true)
-    getmetatable(proxy).__gc = fn
-  else
-    setmetatable({}, { __gc = fn })
-  end
-end
+local doomed = support.doomed
 
 -- A weak table tells whether the collector still collects.
 local function collects()

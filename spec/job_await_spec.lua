@@ -8,18 +8,7 @@ local jobs = require "weft.jobs"
 local weft = require "weft"
 local routine = require "weft.routine"
 
-local done = jobSupport.done
-
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
-
--- Ticks in which no time passes, until no routine is alive.
-local function run(world)
-  while world:stats().active > 0 do world:tick(0) end
-end
+local done, raises, run = jobSupport.done, support.raises, support.untilIdle
 
 -- A job that ends when the barrier is released.
 local function waiting(...)

@@ -8,15 +8,8 @@ local jobs = require "weft.jobs"
 local weft = require "weft"
 local routine = require "weft.routine"
 
-local done, failure = jobSupport.done, jobSupport.failure
-
+local done, failure, raises = jobSupport.done, jobSupport.failure, support.raises
 local unpack = table.unpack or unpack
-
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
 
 local function read(buffer, i) return tonumber(buffer[i]) end
 local function write(buffer, i, value) buffer[i] = value end

@@ -8,16 +8,10 @@ local jobs = require "weft.jobs"
 local weft = require "weft"
 local routine = require "weft.routine"
 
-local done, failure = jobSupport.done, jobSupport.failure
+local done, failure, raises = jobSupport.done, jobSupport.failure, support.raises
 local jit = support.vm == "luajit"
 
 local function echo(...) return ... end
-
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
 
 describe("numbers", function()
   it("are the same to the last bit, there and back", function()

@@ -8,13 +8,7 @@ local jobs = require "weft.jobs"
 local weft = require "weft"
 local routine = require "weft.routine"
 
-local done, failure = jobSupport.done, jobSupport.failure
-
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
+local done, failure, raises = jobSupport.done, jobSupport.failure, support.raises
 
 -- A job that runs until the barrier is released, on each worker; so what comes after is queued.
 local function block(count)

@@ -5,9 +5,7 @@
 local support = require "support"
 local routine = require "weft.routine"
 
-local function pack(...)
-  return { n = select("#", ...), ... }
-end
+local pack = support.pack
 
 describe("routine.join #wait", function()
   it("returns true and all results", function()

@@ -7,13 +7,7 @@ local jobSupport = require "support.jobs"
 local jobs = require "weft.jobs"
 local weft = require "weft"
 
-local done = jobSupport.done
-
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
+local done, raises = jobSupport.done, support.raises
 
 -- The library, made by the compiler that has made weft.
 local library = os.tmpname()

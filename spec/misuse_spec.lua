@@ -9,25 +9,14 @@ local weft = require "weft"
 local routine = require "weft.routine"
 local timer = require "weft.timer"
 
+local pack, doomed = support.pack, support.doomed
+
 local nan, inf = 0 / 0, 1 / 0
 local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
 
 local function nothing() end
 
-local function pack(...)
-  return { n = select("#", ...), ... }
-end
-
 -- --- Where ----------------------------------------------------------------------------------
-
--- Garbage whose finalizer calls `fn`.
-local function doomed(fn)
-  if rawget(_G, "newproxy") then
-    getmetatable(newproxy(true)).__gc = fn
-  else
-    setmetatable({}, { __gc = fn })
-  end
-end
 
 local function once(world, phase, fn)
   local sub

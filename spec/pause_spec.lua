@@ -3,21 +3,13 @@
 -- Worlds that are paused, and worlds whose time runs faster, slower or not at all.
 
 local support = require "support"
+local log = require "support.log"
 local routine = require "weft.routine"
 
-local world, log
+local say, logged = log.say, log.text
+local world
 
-local function say(text)
-  return function() log[#log + 1] = text end
-end
-
-local function logged()
-  return table.concat(log, " ")
-end
-
-before_each(function()
-  log = {}
-end)
+before_each(log.clear)
 
 describe("a paused world", function()
   it("runs posts and systems, but no routines", function()

@@ -8,11 +8,7 @@ local jobs = require "weft.jobs"
 local pool = require "weft.pool"
 local weft = require "weft"
 
-local function raises(pattern, fn, ...)
-  local ok, err = pcall(fn, ...)
-  assert.is_false(ok)
-  assert.truthy(tostring(err):find(pattern), tostring(err))
-end
+local raises = support.raises
 
 describe("what an owner rents", function()
   it("is given back when it is destroyed and all that it owned has ended", function()

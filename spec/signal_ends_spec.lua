@@ -8,16 +8,7 @@ local several = require "support.several"
 local weft = require "weft"
 local routine = require "weft.routine"
 
-local collect, answer = several.collect, several.answer
-
--- Garbage whose finalizer calls `fn`.
-local function doomed(fn)
-  if rawget(_G, "newproxy") then
-    getmetatable(newproxy(true)).__gc = fn
-  else
-    setmetatable({}, { __gc = fn })
-  end
-end
+local collect, answer, doomed = several.collect, several.answer, support.doomed
 
 describe("a world that is closed", function()
   it("does not wait for those that wait for what never comes", function()

@@ -3,21 +3,13 @@
 -- The order of one tick, which is API.
 
 local support = require "support"
+local log = require "support.log"
 local routine = require "weft.routine"
 
-local world, log
+local say, logged = log.say, log.text
+local world
 
-local function say(text)
-  return function() log[#log + 1] = text end
-end
-
-local function logged()
-  return table.concat(log, " ")
-end
-
-before_each(function()
-  log = {}
-end)
+before_each(log.clear)
 
 describe("one tick", function()
   it("runs posts, systems, routines and late systems in this order", function()

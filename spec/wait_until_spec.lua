@@ -5,19 +5,7 @@
 local support = require "support"
 local routine = require "weft.routine"
 
-local function pack(...)
-  return { n = select("#", ...), ... }
-end
-
--- Makes garbage whose finalizer calls `fn`.
-local function doomed(fn)
-  local newproxy = rawget(_G, "newproxy")
-  if newproxy then
-    getmetatable(newproxy(true)).__gc = fn
-  else
-    setmetatable({}, { __gc = fn })
-  end
-end
+local pack, doomed = support.pack, support.doomed
 
 describe("routine.waitUntil #wait", function()
   it("returns true at once when the condition holds at the call", function()

@@ -109,6 +109,11 @@ function support.settle(n, world)
   for _ = 1, n or 1 do world:tick(0) end
 end
 
+---Ticks in which no time passes, until no routine of the world is alive.
+function support.untilIdle(world)
+  while world:stats().active > 0 do world:tick(0) end
+end
+
 ---`n` ticks of `dt` seconds each (defaults: 1 and 1) of the newest world.
 function support.ticks(n, dt, world)
   world = world or worlds[#worlds]
@@ -117,9 +122,12 @@ end
 
 local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
 
-local function pack(...)
+---All that is given, nil too: a list with its length as `n`.
+function support.pack(...)
   return { n = select("#", ...), ... }
 end
+
+local pack = support.pack
 
 ---Runs `fn(...)` in a routine of the newest world until it ends, at most 100 ticks of 1 s.
 ---Raises what the routine raised; returns what it returned.
@@ -145,6 +153,24 @@ function support.within(fn, ...)
   world:tick(0)
   if not out[1] then error(out[2], 0) end
   return unpack(out, 2, out.n)
+end
+
+---Calls what must raise an error in which the pattern is; the error.
+function support.raises(pattern, fn, ...)
+  local ok, err = pcall(fn, ...)
+  assert(not ok, "it did not raise")
+  assert(tostring(err):find(pattern), tostring(err))
+  return err
+end
+
+---Makes garbage whose finalizer calls `fn`.
+function support.doomed(fn)
+  local newproxy = rawget(_G, "newproxy")
+  if newproxy then
+    getmetatable(newproxy(true)).__gc = fn
+  else
+    setmetatable({}, { __gc = fn })
+  end
 end
 
 ---Two full collections: what only a finalizer kept is gone after the second.
@@ -213,6 +239,14 @@ function support.child(source, before)
     "timeout 60", quoted(interpreter()), quoted(file) }, " "))
   os.remove(file)
   return status, text
+end
+
+---Runs a program, whose lines may have the places of string.format, with a prelude before it, in a
+---process of its own, which must end well; what it printed.
+function support.program(prelude, program, ...)
+  local status, output = support.child(prelude .. program:format(...) .. "\nos.exit(0)\n")
+  assert(status == 0, output)
+  return output
 end
 
 -- Before and after each spec -------------------------------------------------------------------

@@ -13,9 +13,14 @@ function log.say(word)
   return function() log[#log + 1] = word end
 end
 
+---What was written, in one line.
+function log.text()
+  return table.concat(log, " ")
+end
+
 ---What was written since the last time, in one line.
 function log.read()
-  local text = table.concat(log, " ")
+  local text = log.text()
   log.clear()
   return text
 end

@@ -2,13 +2,12 @@
 --
 -- What the specs of any and all share.
 
+local support = require "support"
 local routine = require "weft.routine"
 
 local several = {}
 
-function several.pack(...)
-  return { n = select("#", ...), ... }
-end
+several.pack = support.pack
 
 ---Starts a routine that sleeps and then returns the other arguments.
 function several.sleeper(world, seconds, ...)
