@@ -209,6 +209,16 @@ $(B)/obj/luajit/%.o: %.c Makefile | tools
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(call lua_cflags,luajit) -c $< -o $@
 
+# The header that LuaJIT's FFI is given, as a string of C.
+FFI_TEXT := $(B)/gen/ffi_text.h
+FFI_OBJ := $(B)/obj/lua5.4/csrc/lua/ffi.o $(B)/obj/luajit/csrc/lua/ffi.o
+$(FFI_TEXT): csrc/include/weft/ffi.h Makefile
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< >$@
+$(FFI_OBJ): $(FFI_TEXT)
+$(FFI_OBJ): BASE += -I$(B)/gen
+
 # Made anew each time, so that an object whose source is gone does not live on.
 $(LIB): $(CORE_OBJ)
 $(ARCHIVE_54): $(BIND_OBJ_54)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** ffi.c - what weft.ffi needs of the binding (LuaJIT): addresses, for calls that neither wait nor
-** know of Lua.
+** ffi.c - what weft.ffi needs of the binding (LuaJIT): declarations and addresses, for calls that
+** neither wait nor know of Lua.
 */
 #include <string.h>
 
@@ -56,11 +56,18 @@ static const luaL_Reg halves[] = {{"addresses", api_addresses},
                                   {"isBuffer", api_is_buffer},
                                   {NULL, NULL}};
 
+/* What weft/ffi.h says, to the letter; the Makefile makes it from that. */
+static const char declarations[] =
+#include <ffi_text.h>
+    ;
+
 /* Module table on top. */
 void ffi_open(lua_State *L)
 {
   if (!WEFT_LUAJIT) return;
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   binding_functions(L, halves);
+  lua_pushstring(L, declarations);
+  lua_setfield(L, -2, "declarations");
   lua_setfield(L, -2, "ffiHalves");
 }

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- ffi.lua - `require "weft.ffi"` (LuaJIT): what of the core may be called through the FFI.
 --
--- The declarations are those of csrc/include/weft/ffi.h, to the letter; a spec holds them together.
+-- The declarations are those of csrc/include/weft/ffi.h, which the module holds as text.
 -- Only leaf calls are here: a switch of stacks under a compiled FFI call would crash the machine,
 -- so nothing that waits for a routine or inside a job goes this way.
 local core = require "weft.core"
@@ -11,43 +11,7 @@ if not halves then error("weft.ffi: there is no FFI in this Lua; it is for LuaJI
 
 local ffi = require "ffi"
 
-local DECLARATIONS = [[
-typedef uint64_t weft_handle;
-typedef uint64_t weft_owner;
-typedef uint64_t weft_timer;
-typedef int32_t weft_status;
-typedef struct weft_world weft_world;
-typedef struct weft_routine weft_routine;
-const char *weft_version(void);
-const char *weft_status_name(weft_status status);
-const char *weft_status_text(weft_status status);
-typedef uint64_t weft_job;
-typedef struct weft_pool weft_pool;
-enum weft_value_kind {
-  WEFT_VALUE_NIL,
-  WEFT_VALUE_BOOLEAN,
-  WEFT_VALUE_INTEGER,
-  WEFT_VALUE_NUMBER,
-  WEFT_VALUE_STRING,
-  WEFT_VALUE_BUFFER
-};
-typedef struct weft_value {
-  int32_t kind;
-  int32_t element;
-  size_t size;
-  union {
-    int64_t integer;
-    double number;
-    const char *string;
-    void *data;
-  } as;
-} weft_value;
-typedef void (*weft_kernel)(size_t first, size_t last, const weft_value *args, size_t nargs);
-weft_status weft_parallel_for(weft_pool *pool, size_t count, size_t grain, weft_kernel kernel,
-                              const weft_value *args, size_t nargs);
-]]
-
-ffi.cdef(DECLARATIONS)
+ffi.cdef(halves.declarations)
 
 --- The core through the FFI.
 ---
