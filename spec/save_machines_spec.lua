@@ -74,8 +74,8 @@ describe("a save of the other machine", function()
     check(assert(save.read(saves.path "again")))
   end)
 
-  it("keeps whole numbers of 64 bits, as each machine has them", function()
-    if support.vm == "luajit" then
+  if support.vm == "luajit" then
+    it("keeps whole numbers of 64 bits, as cdata where a double would round them", function()
       onOther(([[
         local save = require "weft.save"
         local t = { 2^53|0, (2^53|0) + 1, math.mininteger, [math.maxinteger] = "far" }
@@ -88,14 +88,16 @@ describe("a save of the other machine", function()
       local key
       for k, v in pairs(t) do if v == "far" then key = k end end
       assert.equal("9223372036854775807LL", tostring(key))
-      return
-    end
-    onOther(([[
-      local save = require "weft.save"
-      local t = { 3, 3.5, 2^53 + 1LL, -1LL, 0xffffffffffffffffULL, 7LL }
-      assert(save.write(%q, t and { t = t })):wait()
-    ]]):format(saves.path()))
-    local t = save.read(saves.path()).t
-    assert.equal("3 3.5 9007199254740993 -1 -1 7", table.concat(t, " "))
-  end)
+    end)
+  else
+    it("keeps whole numbers of 64 bits, as integers", function()
+      onOther(([[
+        local save = require "weft.save"
+        local t = { 3, 3.5, 2^53 + 1LL, -1LL, 0xffffffffffffffffULL, 7LL }
+        assert(save.write(%q, t and { t = t })):wait()
+      ]]):format(saves.path()))
+      local t = save.read(saves.path()).t
+      assert.equal("3 3.5 9007199254740993 -1 -1 7", table.concat(t, " "))
+    end)
+  end
 end)

@@ -488,7 +488,6 @@ describe("the end of a world #wait", function()
     assert.is_false(ok)
     assert.equal(1, #left)
     assert.truthy(left[1].where:find("scope_ends_spec.lua:%d+"))
-    assert.equal(0, left[1].resumes - left[1].resumes)
     assert.truthy(#support.reports() >= 1)
   end)
 
@@ -571,22 +570,23 @@ describe("a routine that is ended by force in a scope #wait", function()
     assert.same({ n = 2, false, "boom" }, answer(got))
   end)
 
-  it("is one whose coroutine is closed by hand", function()
-    if not rawget(coroutine, "close") then return end
-    local world, order = support.world(), {}
-    local co
-    local host = world:start(function()
-      co = coroutine.running()
-      routine.scope(function(scope) scope:start(child(order, "one", 9)) end)
+  if support.vm == "lua5.4" then
+    it("is one whose coroutine is closed by hand", function()
+      local world, order = support.world(), {}
+      local co
+      local host = world:start(function()
+        co = coroutine.running()
+        routine.scope(function(scope) scope:start(child(order, "one", 9)) end)
+      end)
+      support.settle(2)
+      assert.is_true(rawget(coroutine, "close")(co))
+      assert.equal("queued", host:status())
+      support.settle(3)
+      assert.same({ "one" }, order)
+      assert.equal("failed", host:status())
+      assert.equal(1, #support.reports())
     end)
-    support.settle(2)
-    assert.is_true(rawget(coroutine, "close")(co))
-    assert.equal("queued", host:status())
-    support.settle(3)
-    assert.same({ "one" }, order)
-    assert.equal("failed", host:status())
-    assert.equal(1, #support.reports())
-  end)
+  end
 end)
 
 describe("a resume by hand of one that waits for its children #wait", function()
