@@ -3,39 +3,16 @@
 ** jobs_lua54_spec.c - jobs of Lua under the tools that watch threads: nothing that two of them touch
 ** is left unguarded, nothing is left behind when the state closes.
 */
-#include "support/unit.h"
-
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
-#include <pthread.h>
-
-#include "support/failing.h"
+#include "lua_state.h"
 #include "support/random.h"
-
-int luaopen_weft_core(lua_State *L);
 
 static lua_State *open_state(void)
 {
   lua_State *L = luaL_newstate();
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_getglobal(L, "package");
-  lua_pushliteral(L, "lua/?.lua;lua/?/init.lua");
-  lua_setfield(L, -2, "path");
-  lua_getfield(L, -1, "preload");
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_setfield(L, -2, "weft.core");
+  prepare_state(L);
   lua_pushinteger(L, unit_scaled(20));
   lua_setglobal(L, "rounds");
-  lua_settop(L, 0);
   return L;
-}
-
-static void must_run(lua_State *L, const char *source)
-{
-  if (luaL_dostring(L, source)) fail_msg("%s", lua_tostring(L, -1));
-  lua_settop(L, 0);
 }
 
 static const char prelude[] = "weft, jobs = require 'weft', require 'weft.jobs'\n"

@@ -9,26 +9,14 @@
 ** mmap and so on). After each run the world must still work, close, and give back every byte.
 */
 #define _GNU_SOURCE /* fileno, ftruncate */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <errno.h>
 
-#include <cmocka.h>
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
-
+#include "lua_state.h"
 #include "platform/system.h"
-#include "support/unit.h"
-
-int luaopen_weft_core(lua_State *L);
 
 /* --- Requests that fail --------------------------------------------------------------------- */
 
@@ -204,15 +192,7 @@ static int count_report(lua_State *L)
 static lua_State *open_state(void)
 {
   lua_State *L = lua_newstate(lua_memory, NULL);
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_getglobal(L, "package");
-  lua_pushliteral(L, "lua/?.lua;lua/?/init.lua");
-  lua_setfield(L, -2, "path");
-  lua_getfield(L, -1, "preload");
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_setfield(L, -2, "weft.core");
-  lua_settop(L, 0);
+  prepare_state(L);
   lua_register(L, "report", count_report);
   /* LuaJIT's FFI loses memory of its own when it cannot be opened: it is there before. */
   if (luaL_dostring(L, "pcall(require, 'ffi')")) fail_msg("%s", lua_tostring(L, -1));

@@ -6,30 +6,17 @@
 #define _GNU_SOURCE
 #include "support/saves.h"
 
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
-
+#include "lua_state.h"
 #include "support/random.h"
-
-int luaopen_weft_core(lua_State *L);
 
 static lua_State *open_state(void)
 {
   lua_State *L = luaL_newstate();
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_getglobal(L, "package");
-  lua_pushliteral(L, "lua/?.lua;lua/?/init.lua");
-  lua_setfield(L, -2, "path");
-  lua_getfield(L, -1, "preload");
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_setfield(L, -2, "weft.core");
+  prepare_state(L);
   lua_pushinteger(L, unit_scaled(30));
   lua_setglobal(L, "rounds");
   lua_pushstring(L, saves_path);
   lua_setglobal(L, "path");
-  lua_settop(L, 0);
   return L;
 }
 
@@ -40,8 +27,8 @@ static const char prelude[] = "weft, jobs = require 'weft', require 'weft.jobs'\
 static void run_whole(const char *source)
 {
   lua_State *L = open_state();
-  if (luaL_dostring(L, prelude) || luaL_dostring(L, source))
-    fail_msg("%s", lua_tostring(L, -1));
+  must_run(L, prelude);
+  must_run(L, source);
   lua_close(L);
   assert_int_equal(weft_buffer_all_bytes(), 0);
 }

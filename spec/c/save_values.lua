@@ -3,28 +3,12 @@
 -- Values for the specs of saves (save_values_body.h): random ones that are the same whenever they
 -- are made, and whether what was read is the same as what was made.
 
+local random = require "random_values"
 local weft = require "weft"
 local save = require "weft.save"
 
-local jit = rawget(_G, "jit")
+local generator, NUMBERS = random.generator, random.NUMBERS
 local values = {}
-
--- The same numbers on every machine.
-local function generator(seed)
-  local state = seed % 2147483647
-  if state == 0 then state = 1 end
-  return function(most)
-    state = state * 16807 % 2147483647
-    return math.floor(state / 2147483647 * most) + 1
-  end
-end
-
-local NUMBERS = { 0, -0.0, 1, -1, 63, 64, -64, -65, 127, 128, 0.1, 2 ^ 31, -2 ^ 31, 2 ^ 53, -2 ^ 53,
-  1e15, 2 ^ 63, -2 ^ 63, 5e-324, 2.2e-308, 1e308, 1 / 0, -1 / 0, 0 / 0 }
-local more = jit and loadstring [[return { 0LL, -1LL, 0x7fffffffffffffffLL, -0x8000000000000000LL,
-    0ULL, 0xffffffffffffffffULL, 9007199254740993LL }]]
-  or load [[return { math.maxinteger, math.mininteger, (1 << 53) + 1, 3, 3.0 }]]
-for _, number in ipairs(more()) do NUMBERS[#NUMBERS + 1] = number end
 
 local KINDS = { "i8", "u8", "i16", "u16", "i32", "u32", "i64", "f32", "f64" }
 local Meta = save.metatable("spec.Meta", {})
@@ -105,11 +89,7 @@ local function sameTable(a, b, path, seen)
 end
 
 local function sameNumber(a, b, path)
-  if a ~= a and b ~= b then return end
-  local integers = math.type and math.type(a) ~= math.type(b)
-  if a ~= b or integers or 1 / a ~= 1 / b then
-    fail(path, "%s became %s", tostring(a), tostring(b))
-  end
+  if not random.sameNumber(a, b) then fail(path, "%s became %s", tostring(a), tostring(b)) end
 end
 
 local function sameRows(a, b, path)

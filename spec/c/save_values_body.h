@@ -10,48 +10,13 @@
 #define _GNU_SOURCE
 #include "support/saves.h"
 
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lua/saves.h"
-#include "support/failing.h"
+#include "lua_memory.h"
 #include "support/random.h"
-
-int luaopen_weft_core(lua_State *L);
 
 static lua_State *state_here;
 
 /* --- A state -------------------------------------------------------------------------------- */
-
-static struct {
-  bool armed, fired, lasting;
-  size_t left, bytes, most; /* most: of bytes, since it was set to 0 */
-} fault;
-
-static void *lua_memory(void *ud, void *block, size_t old_size, size_t size)
-{
-  (void)ud;
-  size_t before = block ? old_size : 0;
-  if (size == 0) {
-    fault.bytes -= before;
-    free(block);
-    return NULL;
-  }
-  if (fault.armed && size > before) {
-    if (fault.fired && fault.lasting) return NULL;
-    if (!fault.fired && fault.left-- == 0) {
-      fault.fired = true;
-      return NULL;
-    }
-  }
-  void *given = realloc(block, size);
-  if (given) fault.bytes += size - before;
-  if (fault.bytes > fault.most) fault.most = fault.bytes;
-  return given;
-}
 
 /* What an error has left behind here. */
 static weft_save *writing;
@@ -93,31 +58,19 @@ static int api_get(lua_State *L)
 
 static const luaL_Reg functions[] = {{"put", api_put}, {"get", api_get}, {NULL, NULL}};
 
-static const char prelude[] = "package.path = 'lua/?.lua;lua/?/init.lua;spec/c/?.lua'\n"
-                              "weft, save = require 'weft', require 'weft.save'\n"
+static const char prelude[] = "weft, save = require 'weft', require 'weft.save'\n"
                               "values = require 'save_values'\n";
-
-static void must_run(const char *source)
-{
-  if (luaL_dostring(state_here, source)) fail_msg("%s", lua_tostring(state_here, -1));
-  lua_settop(state_here, 0);
-}
 
 static int open_state(void **state)
 {
   (void)state;
   lua_State *L = state_here = lua_newstate(lua_memory, NULL);
   if (!L || make_saves_folder() != 0) return -1;
-  luaL_openlibs(L);
-  lua_getglobal(L, "package");
-  lua_getfield(L, -1, "preload");
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_setfield(L, -2, "weft.core");
-  lua_settop(L, 0);
+  prepare_state(L);
   /* LuaJIT does not survive that code which it has compiled gets no memory: all is interpreted
      here. */
-  must_run("if jit then jit.off() end");
-  must_run(prelude);
+  must_run(state_here, "if jit then jit.off() end");
+  must_run(state_here, prelude);
   compat_push_globals(L);
   binding_functions(L, functions);
   lua_settop(L, 0);
@@ -132,20 +85,12 @@ static int close_state(void **state)
   return weft_buffer_all_bytes() == 0 ? drop_saves_folder() : -1;
 }
 
-static void call_with(const char *source, uint64_t seed)
-{
-  lua_State *L = state_here;
-  if (luaL_loadstring(L, source)) fail_msg("%s", lua_tostring(L, -1));
-  lua_pushnumber(L, (lua_Number)seed);
-  if (lua_pcall(L, 1, 0, 0)) fail_msg("seed %d: %s", (int)seed, lua_tostring(L, -1));
-}
-
 /* --- Random values -------------------------------------------------------------------------- */
 
 static const char *random_values_come_back(uint64_t seed)
 {
-  call_with("put(values.make(...))", seed);
-  call_with("values.check(..., get())", seed);
+  must_run_with(state_here, "put(values.make(...))", seed);
+  must_run_with(state_here, "values.check(..., get())", seed);
   return NULL;
 }
 
@@ -161,7 +106,7 @@ static void all_that_may_be_saved_comes_back(void **state)
 static weft_loaded *load_seed(uint64_t seed)
 {
   weft_loaded *loaded;
-  call_with("put(values.make(...))", seed);
+  must_run_with(state_here, "put(values.make(...))", seed);
   assert_int_equal(weft_save_read(saves_path, NULL, &loaded, &report), WEFT_OK);
   return loaded;
 }
@@ -226,7 +171,7 @@ static const char *changed_bytes_do_no_harm(uint64_t seed)
   const char *wrong = NULL;
   for (int i = 0; i < 20 && !wrong; i++) {
     size_t bytes = write_changed(loaded, &random);
-    must_run("collectgarbage()");
+    must_run(state_here, "collectgarbage()");
     size_t before = fault.most = fault.bytes;
     (void)luaL_dostring(state_here, "get()");
     lua_settop(state_here, 0);
@@ -317,48 +262,12 @@ static void columns_that_cannot_be_are_refused(void **state)
 
 /* --- Missing memory ------------------------------------------------------------------------- */
 
-static void arm_lua(size_t granted, bool lasting)
-{
-  fault.left = granted;
-  fault.lasting = lasting;
-  fault.fired = false;
-  fault.armed = true;
-}
-
-/* Runs with request after request failing until it gets through. LuaJIT forgets a finalizer for whose
-   call there is no memory, so it collects nothing meanwhile. */
-static void try_without_memory(const char *source, bool core)
-{
-  lua_State *L = state_here;
-  for (size_t n = 0;; n++) {
-    if (luaL_loadstring(L, source)) fail_msg("%s", lua_tostring(L, -1));
-    uint64_t failed_before = failing_failed(FAILING_MALLOC);
-    if (core)
-      failing_arm(FAILING_MALLOC, n + 1, 1, 0);
-    else
-      arm_lua(n, n % 2);
-    if (WEFT_LUAJIT) lua_gc(L, LUA_GCSTOP, 0);
-    int status = lua_pcall(L, 0, 0, 0);
-    fault.armed = false;
-    if (WEFT_LUAJIT) lua_gc(L, LUA_GCRESTART, 0);
-    failing_disarm();
-    bool fired = core ? failing_failed(FAILING_MALLOC) > failed_before : fault.fired;
-    if (status != LUA_OK) {
-      const char *error = lua_tostring(L, -1);
-      if (!error || !strstr(error, "memory")) fail_msg("request %zu: %s", n + 1, error);
-    }
-    lua_settop(L, 0);
-    if (fired) continue;
-    assert_int_equal(status, LUA_OK);
-    return;
-  }
-}
-
 static void missing_memory_is_told_and_costs_nothing(void **state)
 {
   failing_install();
   assert_int_equal(open_state(state), 0);
   must_run(
+      state_here,
       "local Meta = save.metatable('spec.Some', {})\n"
       "local b, cols = weft.buffer('u8', 10), weft.columns{ x = 'f32' }\n"
       "local t = { b, ('x'):rep(6000), { { {} } }, b:slice(2), cols, setmetatable({}, Meta) }\n"
@@ -366,10 +275,10 @@ static void missing_memory_is_told_and_costs_nothing(void **state)
       "function go() put{ a = t, b = t } end\n"
       "function back() return assert(get()) end");
   for (int core = 0; core < 2; core++) {
-    try_without_memory("go()", core);
-    try_without_memory("back()", core);
-    must_run("local t = back().b assert(#t[1] == 10 and t['key 100'][1] == 100)");
-    must_run("assert(collectgarbage 'isrunning' ~= false)");
+    try_without_memory(state_here, "go()", core);
+    try_without_memory(state_here, "back()", core);
+    must_run(state_here, "local t = back().b assert(#t[1] == 10 and t['key 100'][1] == 100)");
+    must_run(state_here, "assert(collectgarbage 'isrunning' ~= false)");
   }
   assert_int_equal(close_state(state), 0);
   assert_int_equal(failing_blocks(), 0);

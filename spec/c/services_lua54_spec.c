@@ -7,14 +7,10 @@
 #define _GNU_SOURCE
 #include "support/saves.h"
 
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
 #include <stdio.h>
 
+#include "lua_state.h"
 #include "support/random.h"
-
-int luaopen_weft_core(lua_State *L);
 
 /* What went wrong, for the seed that it went wrong with. */
 static char wrong[1024];
@@ -22,19 +18,11 @@ static char wrong[1024];
 static lua_State *open_state(uint64_t seed)
 {
   lua_State *L = luaL_newstate();
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_getglobal(L, "package");
-  lua_pushliteral(L, "lua/?.lua;lua/?/init.lua");
-  lua_setfield(L, -2, "path");
-  lua_getfield(L, -1, "preload");
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_setfield(L, -2, "weft.core");
+  prepare_state(L);
   lua_pushinteger(L, (lua_Integer)seed);
   lua_setglobal(L, "seed");
   lua_pushstring(L, saves_path);
   lua_setglobal(L, "path");
-  lua_settop(L, 0);
   return L;
 }
 

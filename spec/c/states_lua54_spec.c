@@ -5,19 +5,9 @@
 ** The states share nothing but the thread. What runs in one is nowhere inside a routine, a world
 ** or a tick of the other, but for the one rule that a tick inside a tick is refused.
 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "lua_state.h"
+
 #include <string.h>
-
-#include <cmocka.h>
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
-
-int luaopen_weft_core(lua_State *L);
 
 static const char prelude[] = "weft, routine = require 'weft', require 'weft.routine'\n"
                               "world = weft.world{ capacity = 8 }\n";
@@ -47,21 +37,10 @@ static int close_other(lua_State *L)
 /* The two states of a spec: `first` may call into `second`. */
 static lua_State *first, *second;
 
-static void must_run(lua_State *L, const char *source)
-{
-  if (luaL_dostring(L, source) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
-  lua_settop(L, 0);
-}
-
 static lua_State *open_state(void)
 {
   lua_State *L = luaL_newstate();
-  assert_non_null(L);
-  luaL_openlibs(L);
-  must_run(L, "package.path = 'lua/?.lua;lua/?/init.lua'");
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_setfield(L, -2, "weft.core");
+  prepare_state(L);
   must_run(L, prelude);
   return L;
 }

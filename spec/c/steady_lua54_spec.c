@@ -3,21 +3,11 @@
 ** steady_lua54_spec.c - what scripts do all the time asks for no memory, once it has run a while:
 ** not in C, and not in Lua either. The collector stands still, so every request is counted.
 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "lua_state.h"
+
 #include <stdlib.h>
 
-#include <cmocka.h>
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
-
 #include "platform/system.h"
-
-int luaopen_weft_core(lua_State *L);
 
 static size_t lua_requests, core_requests;
 static struct weft__system real;
@@ -45,24 +35,13 @@ static void *counting_calloc(size_t count, size_t size)
   return real.calloc(count, size);
 }
 
-static void must_run(lua_State *L, const char *source)
-{
-  if (luaL_dostring(L, source) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
-  lua_settop(L, 0);
-}
-
 static int open_state(void **state)
 {
   real = weft__system;
   weft__system.malloc = counting_malloc;
   weft__system.calloc = counting_calloc;
   lua_State *L = lua_newstate(counting_memory, NULL);
-  luaL_openlibs(L);
-  must_run(L, "package.path = 'lua/?.lua;lua/?/init.lua'");
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_setfield(L, -2, "weft.core");
-  lua_settop(L, 0);
+  prepare_state(L);
   must_run(L, "weft, routine = require 'weft', require 'weft.routine'\n"
               "world = weft.world{ capacity = 64 }\n");
   *state = L;

@@ -6,46 +6,15 @@
 ** Two states stand side by side. Lua in the first calls `send(...)`, Lua in the second `receive()`;
 ** between them the parcel may be cut, have bits turned, or lose its memory.
 */
-#include "support/unit.h"
-
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
-#include <stdlib.h>
-#include <string.h>
+#include "lua_memory.h"
 
 #include "lua/transfer.h"
-#include "support/failing.h"
 #include "support/random.h"
-
-int luaopen_weft_core(lua_State *L);
 
 static lua_State *from, *to;
 static parcel *sent;
 
 /* --- Two states ----------------------------------------------------------------------------- */
-
-static struct {
-  bool armed, fired, lasting;
-  size_t left;
-} fault;
-
-static void *lua_memory(void *ud, void *block, size_t old_size, size_t size)
-{
-  (void)ud;
-  if (size == 0) {
-    free(block);
-    return NULL;
-  }
-  if (fault.armed && size > (block ? old_size : 0)) {
-    if (fault.fired && fault.lasting) return NULL;
-    if (!fault.fired && fault.left-- == 0) {
-      fault.fired = true;
-      return NULL;
-    }
-  }
-  return realloc(block, size);
-}
 
 static void forget(void)
 {
@@ -87,8 +56,7 @@ static const luaL_Reg functions[] = {{"send", api_send},
                                      {"receive", api_receive},
                                      {NULL, NULL}};
 
-static const char prelude[] = "package.path = 'lua/?.lua;lua/?/init.lua;spec/c/?.lua'\n"
-                              "weft, routine = require 'weft', require 'weft.routine'\n"
+static const char prelude[] = "weft, routine = require 'weft', require 'weft.routine'\n"
                               "local core = require 'weft.core'\n"
                               "require 'weft.factories'\n"
                               "core.takeNames()\n"
@@ -96,22 +64,10 @@ static const char prelude[] = "package.path = 'lua/?.lua;lua/?/init.lua;spec/c/?
                               "core.ownModule(routine, 'weft.routine')\n"
                               "values = require 'transfer_values'\n";
 
-static void must_run(lua_State *L, const char *source)
-{
-  if (luaL_dostring(L, source)) fail_msg("%s", lua_tostring(L, -1));
-  lua_settop(L, 0);
-}
-
 static lua_State *open_state(void)
 {
   lua_State *L = lua_newstate(lua_memory, NULL);
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_getglobal(L, "package");
-  lua_getfield(L, -1, "preload");
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_setfield(L, -2, "weft.core");
-  lua_settop(L, 0);
+  prepare_state(L);
   must_run(L, prelude);
   compat_push_globals(L);
   binding_functions(L, functions);
@@ -337,20 +293,13 @@ static void nothing_is_left_of_what_was_refused(void **state)
 
 /* --- Random values -------------------------------------------------------------------------- */
 
-static void call_with(lua_State *L, const char *source, uint64_t seed)
-{
-  if (luaL_loadstring(L, source)) fail_msg("%s", lua_tostring(L, -1));
-  lua_pushnumber(L, (lua_Number)seed);
-  if (lua_pcall(L, 1, 0, 0)) fail_msg("seed %d: %s", (int)seed, lua_tostring(L, -1));
-}
-
 static const char send_seed[] = "local list = values.make(...)\n"
                                 "send((table.unpack or unpack)(list, 1, list.n))";
 
 static const char *random_values_cross(uint64_t seed)
 {
-  call_with(from, send_seed, seed);
-  call_with(to, "values.check(..., receive())", seed);
+  must_run_with(from, send_seed, seed);
+  must_run_with(to, "values.check(..., receive())", seed);
   return NULL;
 }
 
@@ -387,7 +336,7 @@ static bool refused(parcel *damaged)
 
 static const char *truncations_are_refused(uint64_t seed)
 {
-  call_with(from, send_seed, seed);
+  must_run_with(from, send_seed, seed);
   size_t step = 1 + sent->size / 300;
   for (size_t size = 0; size < sent->size; size += step)
     if (!refused(copy_of(sent, size))) return "a parcel that was cut was read";
@@ -404,7 +353,7 @@ static void every_truncation_is_refused(void **state)
 static const char *flips_do_no_harm(uint64_t seed)
 {
   unit_random random = {seed};
-  call_with(from, send_seed, seed);
+  must_run_with(from, send_seed, seed);
   for (int i = 0; i < 100 && sent->size > 0; i++) {
     parcel *damaged = copy_of(sent, sent->size);
     for (uint32_t flips = 1 + unit_random_below(&random, 4); flips > 0; flips--)
@@ -424,7 +373,7 @@ static void turned_bits_do_no_harm(void **state)
 static const char *noise_does_no_harm(uint64_t seed)
 {
   unit_random random = {seed};
-  call_with(from, send_seed, 1 + seed % 50);
+  must_run_with(from, send_seed, 1 + seed % 50);
   for (int i = 0; i < 50; i++) {
     parcel *damaged = copy_of(sent, sent->size + 40);
     for (size_t at = 0; at < damaged->size; at++)
@@ -441,43 +390,6 @@ static void noise_is_no_danger(void **state)
 }
 
 /* --- Memory --------------------------------------------------------------------------------- */
-
-static void arm_lua(size_t granted, bool lasting)
-{
-  fault.left = granted;
-  fault.lasting = lasting;
-  fault.fired = false;
-  fault.armed = true;
-}
-
-/* Runs with request after request failing until it gets through. LuaJIT forgets a finalizer for whose
-   call there is no memory, so it collects nothing meanwhile. */
-static void try_without_memory(lua_State *L, const char *source, bool core)
-{
-  for (size_t n = 0;; n++) {
-    if (luaL_loadstring(L, source)) fail_msg("%s", lua_tostring(L, -1));
-    uint64_t failed_before = failing_failed(FAILING_MALLOC);
-    if (core)
-      failing_arm(FAILING_MALLOC, n + 1, 1, 0);
-    else
-      arm_lua(n, n % 2);
-    if (WEFT_LUAJIT) lua_gc(L, LUA_GCSTOP, 0);
-    int status = lua_pcall(L, 0, 0, 0);
-    fault.armed = false;
-    if (WEFT_LUAJIT) lua_gc(L, LUA_GCRESTART, 0);
-    failing_disarm();
-    bool fired = core ? failing_failed(FAILING_MALLOC) > failed_before : fault.fired;
-    if (status != LUA_OK) {
-      const char *error = lua_tostring(L, -1);
-      if (!error || !strstr(error, "memory")) fail_msg("request %zu: %s", n + 1, error);
-    }
-    lua_settop(L, 0);
-    if (!fired) {
-      assert_int_equal(status, LUA_OK);
-      return;
-    }
-  }
-}
 
 static void missing_memory_is_told_and_costs_nothing(void **state)
 {

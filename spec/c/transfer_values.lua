@@ -3,32 +3,12 @@
 -- Values for the specs of transfer (transfer_body.h): random ones that two states can make alike,
 -- and whether what has arrived is the same as what was made here.
 
+local random = require "random_values"
 local core = require "weft.core"
 local weft = require "weft"
 
-local jit = rawget(_G, "jit")
+local generator, NUMBERS = random.generator, random.NUMBERS
 local values = {}
-
--- The same numbers on every machine.
-local function generator(seed)
-  local state = seed % 2147483647
-  if state == 0 then state = 1 end
-  return function(most)
-    state = state * 16807 % 2147483647
-    return math.floor(state / 2147483647 * most) + 1
-  end
-end
-
-local NUMBERS = { 0, -0.0, 1, -1, 0.1, 2 ^ 31, -2 ^ 31, 2 ^ 53, 1e15, 2 ^ 63, -2 ^ 63, 5e-324,
-  2.2e-308, 1e308, 1 / 0, -1 / 0, 0 / 0 }
-if jit then
-  local more = loadstring [[return { 0LL, -1LL, 0x7fffffffffffffffLL, -0x8000000000000000LL,
-    0ULL, 0xffffffffffffffffULL, 9007199254740993LL }]] ()
-  for _, number in ipairs(more) do NUMBERS[#NUMBERS + 1] = number end
-else
-  local more = load [[return { math.maxinteger, math.mininteger, (1 << 53) + 1, 3, 3.0 }]] ()
-  for _, number in ipairs(more) do NUMBERS[#NUMBERS + 1] = number end
-end
 
 local SHARED = { print, string.format, math, table, _G, core.Cancelled, weft, weft.routine.wait,
   coroutine.yield, string }
@@ -110,9 +90,7 @@ local same
 
 local function sameNumber(a, b)
   if type(a) == "cdata" then return a == b and tostring(a) == tostring(b) end
-  local kindOf = rawget(math, "type")
-  if kindOf and kindOf(a) ~= kindOf(b) then return false end
-  return a == b and 1 / a == 1 / b or a ~= a and b ~= b
+  return random.sameNumber(a, b)
 end
 
 local function sameBuffer(a, b)
