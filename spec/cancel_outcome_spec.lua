@@ -74,8 +74,15 @@ describe("a routine that was asked to stop", function()
 end)
 
 describe("Cancelled", function()
-  it("is one value that prints as a word", function()
-    assert.equal(routine.Cancelled, routine.Cancelled)
+  it("is one value, in whichever world it is raised, that prints as a word", function()
+    for _ = 1, 2 do
+      local world, err = support.world(), nil
+      local handle = world:start(function() err = select(2, pcall(routine.wait, 9)) end)
+      world:tick(0)
+      handle:cancel()
+      world:tick(0)
+      assert.is_true(rawequal(routine.Cancelled, err))
+    end
     assert.truthy(tostring(routine.Cancelled):lower():find "cancel")
   end)
 

@@ -27,6 +27,7 @@ end)
 -- round; whatever comes of it, the world is closed once and nothing else breaks.
 local function closesduring(call)
   local refused
+  local during = 0 -- rounds in which it came within a call
   for round = 1, 30 do
     local world, closed = support.world { capacity = 400 }, false
     for _ = 1, 200 do world:start(sleeper) end
@@ -36,9 +37,10 @@ local function closesduring(call)
       closed = true
     end)
     for i = 1, round * 20 do refused = { i } end
-    for _ = 1, 1500 do
+    for _ = 1, 20000 do
       if closed then break end
       local ok, err = pcall(call, world)
+      if closed then during = during + 1 end
       if not ok then refused = tostring(err) end
     end
     if not closed then world:close() end
@@ -49,6 +51,7 @@ local function closesduring(call)
       assert.is_truthy(refused:find("world is closed", 1, true), refused)
     end
   end
+  assert.is_true(during > 0)
 end
 
 describe("a finalizer that comes while a call is half done", function()

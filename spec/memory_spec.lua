@@ -129,7 +129,7 @@ describe("a storm of starts and cancels", function()
     for _ = 1, 5 do round() end
     support.collect()
     assert.equal(0, world:stats().active)
-    assert.is_true(collectgarbage "count" - before < 500)
+    assert.is_true(collectgarbage "count" - before < 150)
   end)
 
   it("leaves it as it was after failures, forced ends and pinned waits", function()
@@ -160,7 +160,7 @@ describe("a storm of starts and cancels", function()
     local before = collectgarbage "count"
     for _ = 1, 5 do round() end
     support.collect()
-    assert.is_true(collectgarbage "count" - before < 500)
+    assert.is_true(collectgarbage "count" - before < 60)
   end)
 
   it("of worlds leaves nothing", function()
@@ -178,7 +178,7 @@ describe("a storm of starts and cancels", function()
     local before = collectgarbage "count"
     for _ = 1, 30 do round() end
     support.collect()
-    assert.is_true(collectgarbage "count" - before < 300)
+    assert.is_true(collectgarbage "count" - before < 40)
   end)
 end)
 

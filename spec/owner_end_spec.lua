@@ -82,7 +82,7 @@ describe("owner:onDestroyed", function()
     local world = support.world()
     local owner = world:owner()
     local log = {}
-    for i = 1, 5 do owner:onDestroyed(function() log[i] = #log + 1 end) end
+    for i = 1, 5 do owner:onDestroyed(function() log[#log + 1] = i end) end
     owner:destroy()
     assert.same({ 1, 2, 3, 4, 5 }, log)
   end)
@@ -206,12 +206,7 @@ describe("owner:onDestroyed", function()
     local function drop()
       local owner = world:owner()
       owner:onDestroyed(function() calls = calls + 1 end)
-      if support.vm == "luajit" then
-        local proxy = rawget(_G, "newproxy")(true)
-        getmetatable(proxy).__gc = function() owner:destroy() end
-      else
-        setmetatable({}, { __gc = function() owner:destroy() end })
-      end
+      support.doomed(function() owner:destroy() end)
     end
     drop()
     support.collect()

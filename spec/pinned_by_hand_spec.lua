@@ -119,7 +119,7 @@ describe("the coroutine of a pinned routine #wait", function()
     goeson(world, made, "true123xchangedaabb")
   end)
 
-  it("takes a hook by hand, and goes on with it", function()
+  it("takes a hook by hand, and lets it be taken off again", function()
     frombothsides(function(outer, inner)
       local function count() end
       for _, co in ipairs { outer, inner } do

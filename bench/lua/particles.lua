@@ -13,7 +13,8 @@ local weft = require "weft"
 
 local PARTICLES, EMITTERS, STEPS, SECONDS, DT, WELL = 10000, 4, 16, 2, 1 / 960, 0.5
 
--- As move of examples/particles.lua.
+-- As move of examples/particles.lua, which is a program of its own and nothing to be required: what
+-- it shows is what is measured, so keep them alike.
 local function move(first, last, cols, dt, well)
   local age, seed, vx, vy, x, y = cols.age, cols.seed, cols.vx, cols.vy, cols.x, cols.y
   for i = first, last do
