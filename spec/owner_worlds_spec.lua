@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Owners beside worlds that are not theirs, full or closed. What raises is in misuse_spec.lua.
+-- Owners beside worlds that are not theirs, full or closed. What raises is in
+-- misuse_owners_spec.lua.
 
 local support = require "support"
 local routine = require "weft.routine"

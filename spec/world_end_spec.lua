@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- What may be done with other worlds inside a tick, and what a closed world has done. What raises
--- is in misuse_spec.lua.
+-- is in misuse_worlds_spec.lua.
 
 local support = require "support"
 local weft = require "weft"
