@@ -67,7 +67,8 @@ static void wait_ended(lua_State *L, universe *U, const job_object *o)
 /* True, or false when the time was over. */
 static bool wait_for(lua_State *L, job_object *o, int64_t timeout, bool awaits, const char *who)
 {
-  work *w = o->work, *mine = jobs_leave(L, timeout == 0 ? NULL : w, who);
+  work *w = o->work;
+  job_run *mine = jobs_leave(L, timeout == 0 ? NULL : w, who);
   bool asked = work_asked(w);
   if (awaits) work_set_asked(w, true);
   weft_status status = weft_job_wait(w->crew->pool, w->job, timeout);
@@ -164,7 +165,7 @@ static int api_yield(lua_State *L)
   static const char who[] = "jobs.yield";
   universe *U = binding_universe(L);
   if (!U->worker) return binding_misuse(L, "%s: not inside a job", who);
-  work *mine = jobs_leave(L, NULL, who);
+  job_run *mine = jobs_leave(L, NULL, who);
   weft_status status = weft_job_yield();
   jobs_return(L, mine, status == WEFT_OUTSIDE ? WEFT_OK : status, who);
   return 0;

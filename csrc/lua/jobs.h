@@ -34,6 +34,18 @@ typedef struct pair {
   int kept;
 } pair;
 
+/* One run of a work's function; those of a thread are linked. */
+typedef struct job_run {
+  struct job_run *next, *prev;
+  worker *me;
+  work *work;
+  const work *awaits; /* whose end it waits for now, or NULL */
+  pair pair;
+  int views; /* in the registry: the list of the first views of its holds; LUA_NOREF for none */
+  int count; /* values on the aide */
+  size_t first, last;
+} job_run;
+
 /* Idle pairs that are kept. */
 #define MAX_PAIRS 16
 
@@ -44,7 +56,8 @@ struct worker {
   universe *universe;
   paths *paths;         /* that are set there */
   struct range *ranges; /* whose functions are kept for parts to come */
-  work *running;        /* of those under way here the one that does not wait */
+  job_run *running;     /* of those under way here the one that does not wait */
+  job_run *runs;        /* all of these */
   lua_State *donor;
   /* What the protected call that begins is to do. */
   int (*fn)(lua_State *L, void *context);
@@ -165,6 +178,10 @@ weft_status run_function(void *data);
 weft_status run_part(size_t first, size_t last, void *arg);
 /* Forgets the functions of all ranges but that of `but`, or NULL, unless they run. */
 void run_forget_ranges(worker *me, const work *but);
+/* Whether the run waits for the end of a work, itself or by others of its thread. */
+bool run_awaits(const job_run *r, const work *w);
+/* An error's trace, from where it was raised: a handler for lua_pcall where it is raised again. */
+int run_keep_trace(lua_State *L);
 
 /* --- jobs_work.c --- */
 work *work_new(crew *c, inbox *in);
@@ -179,6 +196,8 @@ void work_fini(universe *U);
 weft_barrier *barrier_check(lua_State *L, int index, const char *who);
 void *barrier_test(lua_State *L, int index);    /* what is counted, or NULL */
 void barrier_push(lua_State *L, void *counted); /* -> barrier */
+/* -> barrier, with the count */
+weft_barrier *barrier_make(lua_State *L, crew *c, uint32_t count, const char *who);
 void barrier_open(lua_State *L);
 
 /* --- jobs_kernel.c --- */
@@ -194,9 +213,9 @@ void ffi_open(lua_State *L);
 /* --- jobs_leave.c --- */
 /* Before this thread sleeps or this job is suspended, perhaps until a job has ended, else NULL: raises
    where it must not be. The running job, NULL outside of jobs. */
-work *jobs_leave(lua_State *L, const work *for_end_of, const char *who);
+job_run *jobs_leave(lua_State *L, const work *for_end_of, const char *who);
 /* And after that: raises for what is no outcome of a wait; Cancelled in a job at the end of the pool. */
-void jobs_return(lua_State *L, work *mine, weft_status status, const char *who);
+void jobs_return(lua_State *L, job_run *mine, weft_status status, const char *who);
 
 /* --- jobs_object.c --- */
 bool job_has_ended(const job_object *o);

@@ -73,18 +73,23 @@ static uint32_t check_count(lua_State *L, int index, int least, int otherwise, c
   return (uint32_t)count;
 }
 
+weft_barrier *barrier_make(lua_State *L, crew *c, uint32_t count, const char *who)
+{
+  barrier_object *o = push_object(L);
+  gate *g = weft_counted_new(sizeof *g, gate_end);
+  if (!g) luaL_error(L, "%s: not enough memory", who);
+  g->crew = weft_counted_keep(c);
+  o->gate = g;
+  weft_status status = weft_barrier_new(c->pool, count, &g->barrier);
+  if (status) binding_failed(L, who, status);
+  return g->barrier;
+}
+
 static int api_barrier(lua_State *L)
 {
   static const char who[] = "jobs.barrier";
   uint32_t count = check_count(L, 1, 0, 0, who);
-  crew *c = crew_of(L, binding_universe(L), who);
-  barrier_object *o = push_object(L);
-  gate *g = weft_counted_new(sizeof *g, gate_end);
-  if (!g) return luaL_error(L, "%s: not enough memory", who);
-  g->crew = weft_counted_keep(c);
-  o->gate = g;
-  weft_status status = weft_barrier_new(c->pool, count, &g->barrier);
-  if (status) return binding_failed(L, who, status);
+  (void)barrier_make(L, crew_of(L, binding_universe(L), who), count, who);
   return 1;
 }
 
@@ -119,7 +124,7 @@ static int api_count(lua_State *L)
 static int wait_for(lua_State *L, int64_t timeout, const char *who)
 {
   gate *g = check_gate(L, 1, who);
-  work *mine = jobs_leave(L, NULL, who);
+  job_run *mine = jobs_leave(L, NULL, who);
   weft_status status = weft_barrier_wait(g->barrier, timeout);
   work_take_in(L, binding_universe(L));
   jobs_return(L, mine, status, who);

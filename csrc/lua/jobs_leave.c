@@ -27,7 +27,7 @@ static bool has_lent_to(const work *lender, const work *w)
   return false;
 }
 
-work *jobs_leave(lua_State *L, const work *for_end_of, const char *who)
+job_run *jobs_leave(lua_State *L, const work *for_end_of, const char *who)
 {
   const worker *me = binding_universe(L)->worker;
   if (compat_perhaps_in_finalizer(L)) {
@@ -35,18 +35,21 @@ work *jobs_leave(lua_State *L, const work *for_end_of, const char *who)
     if (lua_pcall(L, 0, 0, 0) != LUA_OK)
       binding_misuse(L, "%s: not allowed in a finalizer (__gc)", who);
   }
-  if (me && me->running && for_end_of && has_lent_to(for_end_of, me->running))
+  if (me && me->running && for_end_of && has_lent_to(for_end_of, me->running->work))
     binding_misuse(L,
                    "%s: %s has lent buffers to this job, and ends after it: neither would end",
                    who, for_end_of->name);
   compat_abort_recording(L);
-  return me ? me->running : NULL;
+  if (!me || !me->running) return NULL;
+  me->running->awaits = for_end_of;
+  return me->running;
 }
 
-void jobs_return(lua_State *L, work *mine, weft_status status, const char *who)
+void jobs_return(lua_State *L, job_run *mine, weft_status status, const char *who)
 {
   worker *me = binding_universe(L)->worker;
   if (me) me->running = mine;
+  if (mine) mine->awaits = NULL;
   compat_before_throw(L);
   if (status == WEFT_OK || status == WEFT_TIMEOUT) return;
   if (!me || status != WEFT_STOPPED) binding_failed(L, who, status);

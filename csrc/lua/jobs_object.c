@@ -218,7 +218,7 @@ static bool set_parents(const universe *U, work *w)
 {
   w->inner = U->worker != NULL;
   if (!w->inner || !U->worker->running) return true;
-  family *parents = work_family(U->worker->running);
+  family *parents = work_family(U->worker->running->work);
   if (parents) w->parents = weft_counted_keep(parents);
   return parents != NULL;
 }

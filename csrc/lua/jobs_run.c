@@ -11,15 +11,8 @@
 
 #include "lua/jobs.h"
 
-/* One run of a work's function. */
-typedef struct run {
-  worker *me;
-  work *work;
-  pair pair;
-  int views; /* in the registry: the list of the first views of its holds; LUA_NOREF for none */
-  int count; /* values on the aide */
-  size_t first, last;
-} run;
+/* Its address is a key in the registry: a list of an error and its trace. */
+static const char trace_key;
 
 /* --- Pairs of coroutines ------------------------------------------------------------------- */
 
@@ -39,7 +32,7 @@ static int make_pair(lua_State *L, void *context)
 }
 
 /* An idle pair or a new one; false without memory. */
-static bool take_pair(run *r)
+static bool take_pair(job_run *r)
 {
   worker *me = r->me;
   pair p;
@@ -66,7 +59,7 @@ static int drop_pair(lua_State *L, void *context)
   return 0;
 }
 
-static void give_pair(run *r, bool reusable)
+static void give_pair(job_run *r, bool reusable)
 {
   worker *me = r->me;
   if (reusable && me->idle_count < MAX_PAIRS)
@@ -78,7 +71,7 @@ static void give_pair(run *r, bool reusable)
 /* --- Reading ------------------------------------------------------------------------------- */
 
 /* "module.function" on top -> function. To make globals sets package.path as it was at dispatch. */
-static void find_function(lua_State *L, const run *r)
+static void find_function(lua_State *L, const job_run *r)
 {
   const char *text = lua_tostring(L, -1), *dot = strrchr(text, '.');
   int at = lua_gettop(L);
@@ -101,7 +94,7 @@ static void find_function(lua_State *L, const run *r)
 /* -> function and arguments */
 static int read_input(lua_State *L, void *context)
 {
-  run *r = context;
+  job_run *r = context;
   bool may_lend = r->work->input->lending_count > 0;
   lua_settop(L, 2); /* views and globals, where they are needed */
   if (may_lend) {
@@ -123,7 +116,7 @@ static int read_input(lua_State *L, void *context)
 /* What was lent to the job is not the job's any more. */
 static int end_views(lua_State *L, void *context)
 {
-  run *r = context;
+  job_run *r = context;
   if (r->views == LUA_NOREF) return 0;
   lua_rawgeti(L, LUA_REGISTRYINDEX, r->views);
   for (int i = (int)compat_raw_length(L, -1); i > 0; i--) {
@@ -158,25 +151,72 @@ static void give_buffers(lua_State *L, const parcel *p)
 /* results -> */
 static int write_results(lua_State *L, void *context)
 {
-  run *r = context;
+  job_run *r = context;
   parcel *p = transfer_write(L, 1, lua_gettop(L), TRANSFER_RESULTS, false);
   r->work->output = p;
   give_buffers(L, p);
   return 0;
 }
 
+/* error -> error, trace */
+static int push_trace(lua_State *L)
+{
+  luaL_traceback(L, L, lua_tostring(L, 1), 2);
+  lua_createtable(L, 2, 0);
+  lua_pushvalue(L, 1);
+  lua_rawseti(L, -2, 1);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, 2);
+  lua_pushlightuserdata(L, (void *)&trace_key);
+  lua_insert(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+  return 0;
+}
+
+/* error -> error */
+int run_keep_trace(lua_State *L)
+{
+  if (lua_type(L, 1) != LUA_TSTRING) return 1;
+  lua_pushcfunction(L, push_trace);
+  lua_pushvalue(L, 1);
+  (void)lua_pcall(L, 1, 0, 0); /* without memory it goes on without */
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* error -> error, trace: what was kept of it; else as it was */
+static bool take_trace(lua_State *L)
+{
+  lua_pushlightuserdata(L, (void *)&trace_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  if (lua_isnil(L, -1)) {
+    lua_settop(L, 1);
+    return false;
+  }
+  lua_pushlightuserdata(L, (void *)&trace_key);
+  lua_pushnil(L);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+  lua_rawgeti(L, 2, 1);
+  bool same = lua_rawequal(L, 1, -1);
+  lua_rawgeti(L, 2, 2);
+  lua_replace(L, 2);
+  lua_settop(L, same ? 2 : 1);
+  return same;
+}
+
 /* error -> error, a string's with the traceback of the job */
 static int add_trace(lua_State *L, void *context)
 {
-  const run *r = context;
-  if (lua_type(L, 1) == LUA_TSTRING) luaL_traceback(L, r->pair.co, lua_tostring(L, 1), 0);
+  const job_run *r = context;
+  if (lua_type(L, 1) != LUA_TSTRING || take_trace(L)) return 1;
+  luaL_traceback(L, r->pair.co, lua_tostring(L, 1), 0);
   return 1;
 }
 
 /* error -> */
 static int write_error(lua_State *L, void *context)
 {
-  run *r = context;
+  job_run *r = context;
   binding_push_cancelled(L);
   r->work->quiet = lua_rawequal(L, 1, -1);
   lua_settop(L, 1);
@@ -196,7 +236,7 @@ static int write_error_text(lua_State *L, void *context)
 }
 
 /* error on the aide -> */
-static void leave_error(run *r)
+static void leave_error(job_run *r)
 {
   lua_State *L = r->pair.aide;
   work *w = r->work;
@@ -218,7 +258,7 @@ static void leave_error(run *r)
 }
 
 /* Error on top of the job's coroutine -> ; its to-be-closed variables run, and may wait. */
-static void fail(run *r)
+static void fail(job_run *r)
 {
   lua_xmove(r->pair.co, r->pair.aide, 1);
   if (worker_protect(r->me, r->pair.aide, add_trace, r, 1, 1) != LUA_OK) {
@@ -228,19 +268,57 @@ static void fail(run *r)
   leave_error(r);
 }
 
+/* --- Which runs there are ------------------------------------------------------------------ */
+
+static void enter(job_run *r)
+{
+  worker *me = r->me;
+  r->next = me->runs;
+  if (r->next) r->next->prev = r;
+  me->runs = me->running = r;
+}
+
+static void leave(job_run *r)
+{
+  worker *me = r->me;
+  if (r->prev)
+    r->prev->next = r->next;
+  else
+    me->runs = r->next;
+  if (r->next) r->next->prev = r->prev;
+  me->running = NULL;
+}
+
+/* So far a line of jobs that wait for one another is followed. */
+#define MAX_LINE 8
+
+static bool leads_to(const worker *me, const work *from, const work *w, int steps)
+{
+  if (from == w) return true;
+  if (!from || steps == 0) return false;
+  for (const job_run *r = me->runs; r; r = r->next)
+    if (r->work == from && leads_to(me, r->awaits, w, steps - 1)) return true;
+  return false;
+}
+
+bool run_awaits(const job_run *r, const work *w)
+{
+  return leads_to(r->me, r->awaits, w, MAX_LINE);
+}
+
 /* --- Running ------------------------------------------------------------------------------- */
 
 /* Lets others have a turn. */
-static weft_status yield(run *r)
+static weft_status yield(job_run *r)
 {
   weft_status status = weft_job_yield();
-  r->me->running = r->work;
+  r->me->running = r;
   return status;
 }
 
 /* Function and arguments on the coroutine. A bare yield lets others have a turn; at the end of the pool
    it ends the job, as other waits do. */
-static int resume(run *r, int nargs)
+static int resume(job_run *r, int nargs)
 {
   int count = 0;
   int status = compat_resume(r->pair.co, r->me->donor, nargs, &count);
@@ -256,7 +334,7 @@ static int resume(run *r, int nargs)
 }
 
 /* Moves what is on the aide to the coroutine and calls it. */
-static bool call(run *r)
+static bool call(job_run *r)
 {
   int count = r->count;
   if (!make_room(r->pair.co, count)) {
@@ -272,7 +350,7 @@ static bool call(run *r)
 }
 
 /* A job of this thread's state that has something of what was lent to the work, or NULL. */
-static const work *find_borrower(const run *r)
+static const work *find_borrower(const job_run *r)
 {
   for (const work *w = r->me->universe->works; w; w = w->after)
     for (uint32_t i = 0; i < w->loan_count; i++)
@@ -281,14 +359,14 @@ static const work *find_borrower(const run *r)
 }
 
 /* What was lent to a job goes back when it ends: it does not end before those that it has lent it to. */
-static void wait_for_borrowers(run *r)
+static void wait_for_borrowers(job_run *r)
 {
   const work *w;
   universe *U = r->me->universe;
   work_take_in(r->me->L, U);
   while ((w = find_borrower(r))) {
     weft_status status = weft_job_wait(w->crew->pool, w->job, -1);
-    r->me->running = r->work;
+    r->me->running = r;
     work_take_in(r->me->L, U);
     if (status == WEFT_OK) continue;
     /* At the end of the pool nobody waits, but lets the others have their turns. */
@@ -297,7 +375,7 @@ static void wait_for_borrowers(run *r)
   }
 }
 
-static bool finish(run *r)
+static bool finish(job_run *r)
 {
   int count = lua_gettop(r->pair.co);
   if (!make_room(r->pair.aide, count)) {
@@ -310,7 +388,7 @@ static bool finish(run *r)
   return false;
 }
 
-static bool begin(run *r)
+static bool begin(job_run *r)
 {
   if (!take_pair(r)) {
     r->work->wrong = "not enough memory";
@@ -321,10 +399,10 @@ static bool begin(run *r)
   return false;
 }
 
-static void end(run *r, bool reusable)
+static void end(job_run *r, bool reusable)
 {
   lua_State *L = r->me->L;
-  r->me->running = NULL;
+  leave(r);
   if (!r->pair.aide) return;
   lua_settop(r->pair.aide, 0);
   if (reusable) lua_settop(r->pair.co, 0);
@@ -340,8 +418,8 @@ weft_status run_function(void *data)
   work *w = *(work **)data;
   worker *me = crew_worker(w);
   if (!me) return WEFT_FAILED;
-  run r = {.me = me, .work = w, .views = LUA_NOREF};
-  me->running = w;
+  job_run r = {.me = me, .work = w, .views = LUA_NOREF};
+  enter(&r);
   bool begun = begin(&r);
   bool ended = begun && call(&r);
   wait_for_borrowers(&r);
@@ -366,7 +444,7 @@ typedef struct range {
    what is complete is put where other jobs of the thread find it, and forget it. */
 static int read_range(lua_State *L, void *context)
 {
-  run *r = context;
+  job_run *r = context;
   int first = lua_gettop(L) + 1, count = read_input(L, r);
   lua_createtable(L, count, 0);
   for (int i = 1; i <= count; i++) {
@@ -399,7 +477,7 @@ static range *find_range(const worker *me, const work *w)
 static int unref_range(lua_State *L, void *context)
 {
   range *it = context;
-  run r = {.views = it->views};
+  job_run r = {.views = it->views};
   luaL_unref(L, LUA_REGISTRYINDEX, it->values);
   return end_views(L, &r);
 }
@@ -421,7 +499,7 @@ void run_forget_ranges(worker *me, const work *but)
 /* -> function, first, last, arguments */
 static int push_part(lua_State *L, void *context)
 {
-  run *r = context;
+  job_run *r = context;
   const range *it = find_range(r->me, r->work);
   luaL_checkstack(L, it->count + LUA_MINSTACK, "too many arguments");
   lua_rawgeti(L, LUA_REGISTRYINDEX, it->values);
@@ -433,7 +511,7 @@ static int push_part(lua_State *L, void *context)
   return r->count = it->count + 2;
 }
 
-static bool begin_part(run *r)
+static bool begin_part(job_run *r)
 {
   worker *me = r->me;
   if (!take_pair(r)) {
@@ -453,8 +531,8 @@ weft_status run_part(size_t first, size_t last, void *arg)
   work *w = arg;
   worker *me = crew_worker(w);
   if (!me) return WEFT_FAILED;
-  run r = {.me = me, .work = w, .views = LUA_NOREF, .first = first, .last = last};
-  me->running = w;
+  job_run r = {.me = me, .work = w, .views = LUA_NOREF, .first = first, .last = last};
+  enter(&r);
   bool begun = begin_part(&r);
   range *it = find_range(me, w);
   if (it) it->running++;

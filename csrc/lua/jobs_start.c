@@ -100,7 +100,7 @@ static void link_work(universe *U, work *w)
   if (w->after) w->after->prev = w;
   U->works = w;
   w->world = U->current ? U->current : U->fallback;
-  if (w->parents) w->world = U->worker->running->world;
+  if (w->parents) w->world = U->worker->running->work->world;
 }
 
 static weft_status submit(work *w, const plan *p)

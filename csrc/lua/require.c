@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** require.c - require with a lock per module, for routines.
+** require.c - require with a lock per module, for routines and for jobs.
 **
 ** A module's chunk may wait, and another routine may ask for the module meanwhile: Lua 5.4 would
 ** then load it twice, and LuaJIT take it for a loop. So a routine that loads a module holds its
 ** name; others wait, a tick at a time, until the name is free again. A failed or cancelled load
 ** leaves the module unloaded. Outside of routines it is the require it stands for.
 **
+** So do the jobs of a thread, whose state loads its modules once: they wait at a barrier.
+**
 ** In C, because a debug hook may switch routines between any two instructions of Lua.
 */
-#include "lua/binding.h"
+#include "lua/jobs.h"
 
 /* Upvalues: 1 the universe, 2 the require that was there, 3 holders: handle by module name, 4 what
-   a waiting routine wants: module name by handle, 5 nextTick. */
-enum { UP_REQUIRE = 2, UP_HOLDERS, UP_WANTED, UP_NEXT_TICK };
+   a waiting routine wants: module name by handle, 5 nextTick, 6 where jobs wait: barrier by module
+   name. For a job its run's address stands for a handle. */
+enum { UP_REQUIRE = 2, UP_HOLDERS, UP_WANTED, UP_NEXT_TICK, UP_GATES };
 
 /* Arguments and temporaries of locked_require. */
 enum { NAME = 1, ME, HOLDER, HANDLER_AT = HOLDER };
@@ -62,7 +65,15 @@ static bool is_held(lua_State *L)
   lua_pushvalue(L, NAME);
   get(L, UP_HOLDERS);
   const handle *holder = lua_touserdata(L, HOLDER);
+  if (lua_islightuserdata(L, HOLDER)) return true;
   return holder && handle_state(L, holder) < WEFT_STATE_COMPLETED;
+}
+
+/* Whether what is on top waits for the end of this job. */
+static bool awaits_me(lua_State *L)
+{
+  const job_run *mine = lua_touserdata(L, ME);
+  return lua_islightuserdata(L, -1) && run_awaits(lua_touserdata(L, -1), mine->work);
 }
 
 /* Whether the holder is this routine, or waits, through others, for a module that it is loading. */
@@ -70,7 +81,7 @@ static bool closes_ring(lua_State *L)
 {
   lua_pushvalue(L, HOLDER);
   while (!lua_isnil(L, -1)) {
-    if (lua_rawequal(L, -1, ME)) return true;
+    if (lua_rawequal(L, -1, ME) || awaits_me(L)) return true;
     get(L, UP_WANTED);
     if (!lua_isnil(L, -1)) get(L, UP_HOLDERS);
   }
@@ -86,6 +97,45 @@ static void set_wanted(lua_State *L, bool waits)
   else
     lua_pushnil(L);
   set(L, UP_WANTED);
+}
+
+/* -> barrier, which who holds the name releases */
+static weft_barrier *push_gate(lua_State *L, crew *c)
+{
+  lua_pushvalue(L, NAME);
+  get(L, UP_GATES);
+  if (!lua_isnil(L, -1)) return barrier_check(L, -1, "require");
+  lua_pop(L, 1);
+  weft_barrier *gate = barrier_make(L, c, 1, "require");
+  lua_pushvalue(L, NAME);
+  lua_pushvalue(L, -2);
+  set(L, UP_GATES);
+  return gate;
+}
+
+/* A job, until the name is free. The end of the pool passes through. */
+static void wait_at_gate(lua_State *L)
+{
+  weft_barrier *gate = push_gate(L, binding_universe(L)->crew);
+  job_run *mine = jobs_leave(L, NULL, "require");
+  set_wanted(L, true);
+  weft_status status = weft_barrier_wait(gate, -1);
+  set_wanted(L, false);
+  jobs_return(L, mine, status, "require");
+}
+
+/* Lets go those that wait for the name. */
+static void open_gate(lua_State *L)
+{
+  lua_pushvalue(L, NAME);
+  get(L, UP_GATES);
+  if (!lua_isnil(L, -1)) {
+    (void)weft_barrier_release(barrier_check(L, -1, "require"));
+    lua_pushvalue(L, NAME);
+    lua_pushnil(L);
+    set(L, UP_GATES);
+  }
+  lua_pop(L, 1);
 }
 
 /* One tick. A cancel passes through. */
@@ -108,7 +158,7 @@ static int load_held(lua_State *L)
   set(L, UP_HOLDERS);
   /* The handler keeps the module's own frames for the report. */
   binding_push_universe(L);
-  lua_pushcclosure(L, report_traceback, 1);
+  lua_pushcclosure(L, lua_islightuserdata(L, ME) ? run_keep_trace : report_traceback, 1);
   lua_pushvalue(L, lua_upvalueindex(UP_REQUIRE));
   lua_pushvalue(L, NAME);
   int status = lua_pcall(L, 1, LUA_MULTRET, HANDLER_AT);
@@ -116,12 +166,15 @@ static int load_held(lua_State *L)
   lua_pushvalue(L, NAME);
   lua_pushnil(L);
   set(L, UP_HOLDERS);
+  if (status != LUA_OK) {
+    push_loaded(L);
+    lua_pushvalue(L, NAME);
+    lua_pushnil(L);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+  }
+  open_gate(L);
   if (status == LUA_OK) return lua_gettop(L) - ME;
-  push_loaded(L);
-  lua_pushvalue(L, NAME);
-  lua_pushnil(L);
-  lua_rawset(L, -3);
-  lua_pop(L, 1);
   compat_before_throw(L);
   return lua_error(L);
 }
@@ -130,18 +183,23 @@ static int locked_require(lua_State *L)
 {
   universe *U = binding_universe(L);
   const weft_routine *self = binding_self(U);
+  job_run *job = U->worker ? U->worker->running : NULL;
   luaL_checkstack(L, LUA_MINSTACK, "require");
-  if (!self || lua_type(L, NAME) != LUA_TSTRING) return plain_require(L);
+  if (!(self || job) || lua_type(L, NAME) != LUA_TSTRING) return plain_require(L);
   lua_settop(L, NAME);
-  handle_of(L, U->current, self);
+  if (job)
+    lua_pushlightuserdata(L, job);
+  else
+    handle_of(L, U->current, self);
   while (is_held(L)) {
     if (closes_ring(L))
       return luaL_error(
-          L,
-          "require: loop: '%s' is being loaded by this routine, or by one that waits "
-          "for it",
-          lua_tostring(L, NAME));
-    wait_for_holder(L);
+          L, "require: loop: '%s' is being loaded by this %s, or by one that waits for it",
+          lua_tostring(L, NAME), job ? "job" : "routine");
+    if (job)
+      wait_at_gate(L);
+    else
+      wait_for_holder(L);
   }
   lua_settop(L, ME);
   if (is_loaded(L)) {
@@ -162,7 +220,8 @@ static int api_locked(lua_State *L)
   lua_newtable(L);
   lua_newtable(L);
   lua_pushvalue(L, 2);
-  lua_pushcclosure(L, locked_require, 5);
+  lua_newtable(L);
+  lua_pushcclosure(L, locked_require, 6);
   return 1;
 }
 

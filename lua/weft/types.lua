@@ -311,7 +311,7 @@ function core.here() end
 ---@return string?
 function core.refusal(world) end
 
---- A `require` that takes a lock for each module while a routine loads it.
+--- A `require` that takes a lock for each module while a routine, or a job, loads it.
 ---@param require fun(name: string): any the one that was there
 ---@param nextTick fun(): number
 ---@return fun(name: string): any

@@ -160,7 +160,8 @@ function Barrier:await() end
 --- that one has ended, too.
 ---
 --- A job's globals are its own, and gone after it; modules stay loaded in the state of each
---- thread, and are looked for where `package.path` and `cpath` said at dispatch. There is no world
+--- thread, and are looked for where `package.path` and `cpath` said at dispatch. A job that asks
+--- for what another one of its thread is loading waits for that; a ring raises. There is no world
 --- there.
 ---@class weft.JobsModule
 local jobs = {}
