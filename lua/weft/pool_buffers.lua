@@ -31,10 +31,12 @@ local function binOf(self, kind, count)
   return ofKind and ofKind[count]
 end
 
+-- It stands in both or, without memory, in neither.
 local function addBin(self, bin)
-  bin.place = #self._list + 1
-  self._list[bin.place] = bin
-  self._bins[bin.kind][bin.count] = bin
+  local ofKind, place = self._bins[bin.kind], #self._list + 1
+  ofKind[bin.count] = false
+  self._list[place] = bin
+  ofKind[bin.count], bin.place = bin, place
   return bin
 end
 
@@ -70,16 +72,14 @@ local function hasRoom(self, bin)
   return true
 end
 
--- Its bin may have been let go of meanwhile.
-local function keep(self, bin, buffer)
+-- Where a buffer of that bin can be put without asking for memory again; false if there is no room.
+-- The bin may have been let go of meanwhile.
+local function makePlace(self, bin)
   bin = binOf(self, bin.kind, bin.count) or addBin(self, bin)
-  if not hasRoom(self, bin) then
-    self._dropped = self._dropped + 1
-    return
-  end
-  bin[bin.kept + 1] = buffer
-  bin.kept = bin.kept + 1
-  self._kept, self._keptBytes = self._kept + 1, self._keptBytes + bin.bytes
+  if not hasRoom(self, bin) then return false end
+  local at = bin.kept + 1
+  if bin[at] == nil then bin[at] = false end
+  return bin
 end
 
 -- --- Renting --------------------------------------------------------------------------------
@@ -91,7 +91,9 @@ local function make(self, kind, count)
   end
   self._made = self._made + 1
   if binOf(self, kind, #buffer) then return buffer, binOf(self, kind, #buffer) end
-  local bin = { kind = kind, count = #buffer, bytes = #buffer * BYTES[kind], kept = 0, used = 0 }
+  local bin = {
+    kind = kind, count = #buffer, bytes = #buffer * BYTES[kind], kept = 0, used = 0, place = 0,
+  }
   return buffer, binOf(self, kind, #buffer) or addBin(self, bin) -- a finalizer may have added one
 end
 
@@ -110,29 +112,45 @@ function BufferPool:rent(kind, count, owner)
   local buffer
   local bin = binOf(self, kind, count)
   if bin and bin.kept > 0 then
+    self._out[bin[bin.kept]] = bin -- asks for memory, so it comes first
     buffer = take(self, bin)
   else
     buffer, bin = make(self, kind, count)
+    self._out[buffer] = bin
   end
   self._rented, self._clock = self._rented + 1, self._clock + 1
-  self._out[buffer], bin.used = bin, self._clock
+  bin.used = self._clock
   if owner ~= nil and not bind(self, owner, buffer) then return nil, "destroyed" end
   return buffer
 end
 
 local returnedAt = setmetatable({}, { __mode = "k" }) -- in debug
 
--- Raises while a job has any of it; nothing has changed then.
+-- A finalizer may have let go of the bin, or put so much into others that there is no room.
+local function fits(self, bin)
+  return bin and binOf(self, bin.kind, bin.count) == bin
+    and self._keptBytes + bin.bytes <= self._keepBytes
+end
+
+-- Raises while a job has any of it, and without memory: then it is rented still, as it was. So what
+-- may raise comes first, and what follows the seal asks for no memory.
 local function giveBack(self, buffer, where)
   local why = "given back to its pool" .. (where and ", at " .. where or "")
-  local bin = self._out[buffer]
+  local bin = not self._debug and makePlace(self, self._out[buffer])
+  if self._debug then returnedAt[buffer] = false end
   if self._clear then fill(buffer, 0) end
   seal(buffer, why)
-  if self._debug then returnedAt[buffer] = where end
   unbind(self, buffer)
   self._out[buffer] = nil
   self._rented = self._rented - 1
-  if self._debug then self._dropped = self._dropped + 1 else keep(self, bin, buffer) end
+  if not fits(self, bin) then
+    if self._debug then returnedAt[buffer] = where end
+    self._dropped = self._dropped + 1
+    return
+  end
+  bin.kept = bin.kept + 1
+  bin[bin.kept] = buffer
+  self._kept, self._keptBytes = self._kept + 1, self._keptBytes + bin.bytes
 end
 
 -- At the end of its owner a job may have it still, and nobody else: it ends with the job.

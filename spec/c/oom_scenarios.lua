@@ -522,6 +522,49 @@ scenario("pools", function(weft, _, world)
   end
 end)
 
+-- Whatever fails, a pool knows what is rented, and what is rented can be used and given back.
+local function checkPool(pool)
+  if pool._rented ~= pool.out then error("the pool has lost count", 0) end
+end
+
+local function giveBack(pool, buffer)
+  for try = 1, 2 do
+    buffer[1] = try
+    local ok, err = pcall(pool.giveBack, pool, buffer)
+    if ok then return try > 1 end
+    checkPool(pool)
+    if try == 2 then error(err, 0) end
+  end
+end
+
+for _, debugging in ipairs { false, true } do
+  local name = "a pool of buffers" .. (debugging and ", in debug" or "")
+  scenario(name, function(weft, _, world)
+    local pool = weft.pool.buffers{ debug = debugging }
+    return function()
+      local owner, list, failed = world:owner(), {}, false
+      if not owner then return "told" end
+      pool.out = 0
+      for _ = 1, 2 do
+        for i = 1, 6 do
+          local ok, buffer = pcall(pool.rent, pool, "u8", i % 3 + 1, i > 4 and owner or nil)
+          pool.out = pool.out + (ok and 1 or 0)
+          failed = failed or not ok
+          if ok and i <= 4 then list[#list + 1] = buffer end
+          checkPool(pool)
+        end
+        while #list > 0 do
+          failed = giveBack(pool, list[#list]) or failed
+          list[#list], pool.out = nil, pool.out - 1
+          checkPool(pool)
+        end
+      end
+      owner:destroy()
+      return pool._rented == 0 and (failed and "told" or "complete")
+    end
+  end)
+end
+
 scenario("buffers", function(weft)
   return function()
     local buffer = weft.buffer("i64", 100):fill(3)
