@@ -348,7 +348,8 @@ static weft_status load(lua_State *L, reading *r, const char *path, weft_save_re
   return status;
 }
 
-/* The bytes were those that were written, and mean nothing: the kept file may be better.
+/* The bytes were those that were written, and mean nothing: the kept file may be better. What was kept
+   of that one, as a save of its own, is no save of this path.
    text on top -> sections, info; or nil, reason, text */
 static int read_kept(lua_State *L, reading *r, const char *path, weft_save_report *report)
 {
@@ -356,8 +357,12 @@ static int read_kept(lua_State *L, reading *r, const char *path, weft_save_repor
   snprintf(report->text, sizeof report->text, "%s is damaged: %s", path, lua_tostring(L, -1));
   if (report->kept) return refuse(L, WEFT_DAMAGED, report->text);
   const char *kept = lua_pushfstring(L, "%s.kept", path);
-  if (load(L, r, kept, &second) != WEFT_OK || saves_read(L, r->loaded) != SAVES_READ)
+  if (load(L, r, kept, &second) != WEFT_OK || second.kept)
     return refuse(L, WEFT_DAMAGED, report->text);
+  enum saves_outcome outcome = saves_read(L, r->loaded);
+  if (outcome == SAVES_FAILED)
+    return binding_misuse(L, "weft.save.read: %s: %s", kept, lua_tostring(L, -1));
+  if (outcome != SAVES_READ) return refuse(L, WEFT_DAMAGED, report->text);
   report->kept = true;
   report->bytes = second.bytes;
   report->raw_bytes = second.raw_bytes;

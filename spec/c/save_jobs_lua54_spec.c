@@ -83,6 +83,35 @@ static void a_state_that_closes_finishes_its_saves(void **state)
   run_whole("local s = assert(save.read(path)) assert(s.n == 5 and s.b[300000] == 7)");
 }
 
+/* A save whose bytes are right and mean nothing. */
+static void write_nonsense(void)
+{
+  weft_save *save;
+  assert_int_equal(weft_save_new(saves_path, &save), WEFT_OK);
+  assert_int_equal(weft_save_section(save, "a", 1), WEFT_OK);
+  assert_int_equal(weft_save_put(save, "\xFF", 1), WEFT_OK);
+  assert_int_equal(weft_save_write(save, NULL, NULL, NULL), WEFT_OK);
+  weft_counted_drop(save);
+}
+
+static void what_means_nothing_is_read_from_the_kept_file_and_no_other(void **state)
+{
+  (void)state;
+  run_whole("assert(save.write(path, { n = 1 }):wait())");
+  write_nonsense();
+  run_whole("local s, info = assert(save.read(path))\n"
+            "assert(s.n == 1 and info.kept and info.file == path .. '.kept')\n"
+            "assert(info.why:find(path .. ' is damaged', 1, true))\n"
+            /* The kept file becomes a path of its own, with a kept one, and goes. */
+            "assert(save.write(path .. '.kept', { n = 2 }):wait())\n"
+            "assert(os.remove(path .. '.kept'))\n"
+            "assert(io.open(path .. '.kept.kept')):close()\n"
+            "local none, reason, text = save.read(path)\n"
+            "assert(none == nil and reason == 'damaged' and text:find(path, 1, true))\n"
+            "assert(save.read(path .. '.kept').n == 1)\n"
+            "assert(os.remove(path .. '.kept.kept'))");
+}
+
 static int make_folder(void **state)
 {
   (void)state;
@@ -102,6 +131,7 @@ int main(void)
       SPEC(saves_go_on_beside_jobs_and_a_world),
       SPEC(reads_go_on_beside_saves),
       SPEC(a_state_that_closes_finishes_its_saves),
+      SPEC(what_means_nothing_is_read_from_the_kept_file_and_no_other),
   };
   return cmocka_run_group_tests(specs, NULL, NULL);
 }
