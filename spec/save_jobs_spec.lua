@@ -248,6 +248,15 @@ describe("a save", function()
     for i = 1, 10 do assert.equal(i, save.read(saves.path(i)).n) end
   end)
 
+  it("says where and why it has failed, also when its Lua state ends unasked", function()
+    local status, text = support.child [[
+      require("weft").save.write("/nowhere/at/all", { n = 1 })
+    ]]
+    assert.equal("weft: job 1 'save' failed, and nobody awaited it: weft.save.write: cannot create "
+      .. "/nowhere/at/all.new: No such file or directory\n", text)
+    assert.equal(0, status)
+  end)
+
   it("takes values of any size", function()
     local megabytes = support.stress and 3 or 24
     local buffer = weft.buffer("u32", megabytes * 262144)

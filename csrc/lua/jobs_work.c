@@ -235,7 +235,9 @@ void work_report(realm *R)
 
 static void tell_stderr(const work *w)
 {
-  if (!work_asked(w)) fprintf(stderr, "weft: %s failed, and nobody awaited it\n", w->name);
+  if (work_asked(w)) return;
+  fprintf(stderr, "weft: %s failed, and nobody awaited it%s%s\n", w->name, w->wrong ? ": " : "",
+          w->wrong ? w->wrong : "");
 }
 
 /* What is left at the end of the state: nobody can be told but stderr. */
