@@ -281,12 +281,16 @@ void services_leave(realm *R)
   R->gates = NULL;
 }
 
+/* All of them have the same time to end, not one after the other. */
 void services_fini(universe *U)
 {
+  int64_t since = weft_clock();
   stop_all(U, NULL, false);
   while (U->servants) {
     servant *s = U->servants;
-    if (!s->left && weft_service_join(s->core, USUAL_DRAIN, NULL) == WEFT_TIMEOUT)
+    int64_t left = USUAL_DRAIN - (weft_clock() - since);
+    if (left < 0) left = 0;
+    if (!s->left && weft_service_join(s->core, left, NULL) == WEFT_TIMEOUT)
       fprintf(stderr, "weft: %s runs on while the Lua state that started it ends\n", s->name);
     services_forget(U, s);
   }
