@@ -286,6 +286,52 @@ describe("a call", function()
     assert.truthy(answers[4]:find "service.reply: the call was answered already")
   end)
 
+  it("is answered once also when a finalizer does it while the answer is written", function()
+    support.world{}
+    local service = serve(function()
+      local own = require "weft.service"
+      local writing, met = false, false
+      local function finalize()
+        if not writing or met then return end
+        met = true
+        own.reply "from a finalizer"
+      end
+      local function doomed()
+        if rawget(_G, "newproxy") then
+          getmetatable(newproxy(true)).__gc = finalize
+        else
+          setmetatable({}, { __gc = finalize })
+        end
+      end
+      collectgarbage("setpause", 50)
+      collectgarbage("setstepmul", 1000)
+      local list = {}
+      for i = 1, 200 do list[i] = { i } end
+      for _ in own.receive do
+        for _ = 1, 20 do doomed() end
+        met, writing = false, true
+        local ok, err = pcall(own.reply, list)
+        writing = false
+        if ok == met then error("an answer too many or too few", 0) end
+        if met and not err:find "service.reply: the call was answered already" then
+          error(err, 0)
+        end
+      end
+    end, { name = "twice" })
+    local met = 0
+    for _ = 1, 2000 do
+      local call = service:call(1)
+      assert(call:wait())
+      local answer = call:result()
+      assert.is_true(answer == "from a finalizer" or #answer == 200)
+      if type(answer) == "string" then met = met + 1 end
+      if met == 3 then break end
+    end
+    assert.is_true(met > 0)
+    service:stop()
+    assert.is_true(service:join())
+  end)
+
   it("is waited for as jobs are: with a time limit, by any and all", function()
     local world = support.world{}
     local service = serve(servant)

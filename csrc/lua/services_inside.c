@@ -197,16 +197,22 @@ static int inside_receive(lua_State *L)
   return transfer_read(L, s->incoming, &(transfer_side){0});
 }
 
+static void check_letter(lua_State *L, const servant *s, const char *who)
+{
+  if (s->letter == LETTER_NONE)
+    binding_misuse(L, "%s: nothing was received that could be answered", who);
+  if (s->letter == LETTER_ANSWERED) binding_misuse(L, "%s: the call was answered already", who);
+}
+
 /* values -> whether somebody had asked */
 static int inside_reply(lua_State *L)
 {
   static const char who[] = "service.reply";
   servant *s = check_inside(L, true, who);
-  if (s->letter == LETTER_NONE)
-    return binding_misuse(L, "%s: nothing was received that could be answered", who);
-  if (s->letter == LETTER_ANSWERED)
-    return binding_misuse(L, "%s: the call was answered already", who);
+  check_letter(L, s, who);
   parcel *p = services_write(L, 1, TRANSFER_ANSWER, false, who);
+  if (s->letter == LETTER_ANSWERED) weft_counted_drop(p); /* by a finalizer, meanwhile */
+  check_letter(L, s, who);
   service_call *c = s->current;
   if (c) {
     c->output = p;
