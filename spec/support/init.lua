@@ -27,6 +27,10 @@ support.vm = rawget(_G, "jit") and "luajit" or "lua5.4"
 ---Whether the collector is made to work all the time; specs that repeat much repeat less then.
 support.stress = os.getenv "WEFT_GC" == "stress"
 
+---Whether this is the release build on a machine as it comes: what takes long is done there alone.
+support.plain = os.getenv "WEFT_MODE" == "release" and not os.getenv "WEFT_GC"
+  and not os.getenv "WEFT_JIT" and not os.getenv "WEFT_HOTLOOP"
+
 local function setUpVm()
   if support.vm == "luajit" then
     if os.getenv "WEFT_JIT" == "off" then require("jit").off() end
