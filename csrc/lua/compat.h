@@ -32,6 +32,15 @@ static inline int compat_yielded(lua_State *co, int nresults)
   return nresults;
 }
 
+/* Calls a function with a light userdata, protected from the first request for memory on. Leaves an
+   error, or nothing. */
+static inline int compat_call_c(lua_State *L, lua_CFunction fn, void *data)
+{
+  lua_pushcfunction(L, fn);
+  lua_pushlightuserdata(L, data);
+  return lua_pcall(L, 1, 0, 0);
+}
+
 static inline void *compat_new_object(lua_State *L, size_t size) /* -> userdata */
 {
   return lua_newuserdatauv(L, size, 1);
@@ -240,6 +249,11 @@ static inline int compat_yielded(lua_State *co, int nresults)
 {
   (void)nresults;
   return lua_gettop(co);
+}
+
+static inline int compat_call_c(lua_State *L, lua_CFunction fn, void *data)
+{
+  return lua_cpcall(L, fn, data);
 }
 
 static inline void *compat_new_object(lua_State *L, size_t size)

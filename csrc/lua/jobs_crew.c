@@ -168,6 +168,8 @@ crew *crew_of(lua_State *L, universe *U, const char *who)
 void crew_fini(universe *U)
 {
   crew *c = U->crew;
+  weft_counted_drop(U->paths); /* services have it, too, and need no crew */
+  U->paths = NULL;
   if (!c) return;
   U->crew = NULL;
   if (U->worker) {
@@ -187,8 +189,6 @@ void crew_fini(universe *U)
   U->inbox = NULL;
   weft_counted_drop(U->lost);
   U->lost = NULL;
-  weft_counted_drop(U->paths);
-  U->paths = NULL;
 }
 
 /* --- Their Lua states ---------------------------------------------------------------------- */

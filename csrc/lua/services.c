@@ -9,13 +9,19 @@ static const char service_key, thread_key;
 
 /* --- Objects ------------------------------------------------------------------------------- */
 
-void services_push(lua_State *L, servant *s)
+servant **services_push_empty(lua_State *L, bool is_thread)
 {
   servant **slot = compat_new_object(L, sizeof *slot);
   *slot = NULL;
-  lua_pushlightuserdata(L, (void *)(s->is_thread ? &thread_key : &service_key));
+  lua_pushlightuserdata(L, (void *)(is_thread ? &thread_key : &service_key));
   lua_rawget(L, LUA_REGISTRYINDEX);
   lua_setmetatable(L, -2);
+  return slot;
+}
+
+void services_push(lua_State *L, servant *s)
+{
+  servant **slot = services_push_empty(L, s->is_thread);
   *slot = weft_counted_keep(s);
 }
 

@@ -77,6 +77,8 @@ typedef struct ending {
 void services_open(lua_State *L);
 servant *services_test(lua_State *L, int index); /* NULL if it is no service and no thread */
 void services_push(lua_State *L, servant *s);    /* -> service or thread */
+/* -> the same, of nothing as yet: it drops what is put into it */
+servant **services_push_empty(lua_State *L, bool is_thread);
 
 /* --- services_letters.c --- */
 /* The values from `first` on, as a parcel whose buffers may be given away; raises. */

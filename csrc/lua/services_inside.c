@@ -54,13 +54,12 @@ static bool try_death(lua_State *L, lua_CFunction write, servant *s)
   return false;
 }
 
-/* error on top */
-static weft_status fail(lua_State *L, servant *s)
+/* error on top; may raise for want of memory */
+static void fail(lua_State *L, servant *s)
 {
   if (!lua_checkstack(L, LUA_MINSTACK) ||
       (!try_death(L, write_death, s) && !try_death(L, write_death_text, s)))
     note_wrong(s, NULL);
-  return WEFT_FAILED;
 }
 
 /* --- The state ----------------------------------------------------------------------------- */
@@ -70,10 +69,8 @@ static int refuse_exit(lua_State *L)
   return luaL_error(L, "os.exit: not allowed inside a service: the process is not its own");
 }
 
-/* servant -> */
-static int open_parts(lua_State *L)
+static void open_parts(lua_State *L, servant *s)
 {
-  servant *s = lua_touserdata(L, 1);
   crew_prepare(L, s->paths, SERVICES_SERVANT_KEY, s);
   lua_getglobal(L, "os");
   lua_pushcfunction(L, refuse_exit);
@@ -81,7 +78,6 @@ static int open_parts(lua_State *L)
   lua_getglobal(L, "require");
   lua_pushliteral(L, "weft");
   lua_call(L, 1, 0);
-  return 0;
 }
 
 /* A module's name on top -> the function that is to run, or nothing if the module has run it. */
@@ -118,18 +114,17 @@ static int run(lua_State *L)
   return 0;
 }
 
-static weft_status run_protected(lua_State *L, servant *s)
+/* servant -> ; what it takes to run main, and to tell how that has failed, may find no memory */
+static int serve(lua_State *L)
 {
-  lua_pushcfunction(L, open_parts);
-  lua_pushlightuserdata(L, s);
-  if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
-    note_wrong(s, lua_tostring(L, -1));
-    return WEFT_FAILED;
-  }
+  servant *s = lua_touserdata(L, 1);
+  open_parts(L, s);
+  lua_settop(L, 0);
   lua_pushcfunction(L, add_trace);
   binding_push_universe(L);
   lua_pushcclosure(L, run, 1);
-  return lua_pcall(L, 0, 0, 1) == LUA_OK ? WEFT_OK : fail(L, s);
+  if (lua_pcall(L, 0, 0, 1) != LUA_OK) fail(L, s);
+  return 0;
 }
 
 weft_status services_main(weft_service *self, void *arg)
@@ -141,11 +136,11 @@ weft_status services_main(weft_service *self, void *arg)
     note_wrong(s, NULL);
     return WEFT_NOMEM;
   }
-  weft_status status = run_protected(L, s);
+  if (compat_call_c(L, serve, s) != LUA_OK) note_wrong(s, lua_tostring(L, -1));
   lua_close(L);
   weft_counted_drop(s->incoming);
   s->incoming = NULL;
-  return status;
+  return s->death || s->wrong ? WEFT_FAILED : WEFT_OK;
 }
 
 /* --- What a service calls ------------------------------------------------------------------ */

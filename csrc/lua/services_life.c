@@ -79,14 +79,14 @@ static weft_status start_core(servant *s, const plan *p, weft_gate *gate)
 static int begin(lua_State *L, const plan *p)
 {
   universe *U = binding_universe(L);
-  servant *s = weft_counted_new(sizeof *s, servant_end);
+  servant **slot =
+      services_push_empty(L, p->is_thread); /* so it has an end, whatever is raised */
+  servant *s = *slot = weft_counted_new(sizeof *s, servant_end);
   if (!s) luaL_error(L, "%s: not enough memory", p->who);
   s->is_thread = p->is_thread;
   s->drain = p->drain;
   s->owner = U;
   set_name(U, s, p);
-  services_push(L, s); /* which so has an end, whatever is raised now */
-  weft_counted_drop(s);
   lua_insert(L, 1);
   weft_gate *gate = p->states ? services_gate(L, p->realm, p->who) : NULL;
   s->input = services_write(L, p->first + 1, TRANSFER_LETTER, true, p->who);
