@@ -114,6 +114,30 @@ static weft_status encode_chunk(void *arg, uint32_t number, weft__save_desk *des
   return status;
 }
 
+static void store_as_it_is(weft__save_chunk *c)
+{
+  weft__free(c->packed);
+  c->packed = NULL;
+  c->stored_size = c->raw_size;
+  c->coding = SAVE_STORED;
+  c->checksum = XXH3_64bits(c->raw, c->raw_size);
+}
+
+/* Until no reader finds the file too short for what it holds. */
+static void keep_bounds(weft__save_pack *pack)
+{
+  uint64_t raw = 0, stored = 0;
+  for (uint32_t i = 0; i < pack->count; i++) {
+    raw += pack->chunks[i].raw_size;
+    stored += pack->chunks[i].stored_size;
+  }
+  for (uint32_t i = 0; i < pack->count && !save_may_hold(stored, raw); i++) {
+    weft__save_chunk *c = &pack->chunks[pack->order[i]];
+    stored += c->raw_size - c->stored_size;
+    if (c->packed) store_as_it_is(c);
+  }
+}
+
 weft_status weft__save_encode(const weft_save *save, weft_pool *pool,
                               const weft_save_options *options, weft__save_pack *pack)
 {
@@ -128,7 +152,9 @@ weft_status weft__save_encode(const weft_save *save, weft_pool *pool,
   plan_list(&save->arrays, pack);
   weft_status status = plan_order(pack);
   if (status) return status;
-  return weft__save_share(pool, options->priority, pack->count, encode_chunk, pack);
+  status = weft__save_share(pool, options->priority, pack->count, encode_chunk, pack);
+  if (!status) keep_bounds(pack);
+  return status;
 }
 
 void weft__save_pack_fini(weft__save_pack *pack)

@@ -30,7 +30,10 @@
 ** CHUNK     1 MiB of a section or array, the last one what is left; in the order of the index. How
 **           it is stored, its coding: 0 as it is; 1 as one frame of Zstandard; 3 the same, and
 **           before that the bytes of the elements were sorted: the lowest ones of all elements,
-**           then the second ones, and so on. A chunk of s bytes stands for 32768 s at most.
+**           then the second ones, and so on. A chunk of s bytes stands for 32768 s at most, and all
+**           of a file together for 64 MiB, or for 1024 times the size of the file if that is more:
+**           so a short file cannot ask for much memory. Who writes stores as it is what would be
+**           too much; who reads refuses a file that claims more, before it makes room for it.
 **
 ** VALUES    what Lua writes into a section: one value, then what is in the tables that were met
 **           first in this section, in the order of their numbers. `v` is an unsigned number of
@@ -69,10 +72,19 @@
 #define SAVE_CHUNK_ENTRY 24
 #define SAVE_CHUNK ((uint32_t)1 << 20)
 #define SAVE_MOST_RATIO 32768
+#define SAVE_ANYHOW ((uint64_t)64 << 20)
+#define SAVE_MOST_OVERALL 1024
 
 enum { SAVE_STORED = 0, SAVE_ZSTD = 1, SAVE_SORTED = 3 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
+
+/* Whether a file of that size may stand for so many bytes. */
+static inline int save_may_hold(uint64_t file_size, uint64_t bytes)
+{
+  return bytes <= SAVE_ANYHOW || bytes / SAVE_MOST_OVERALL < file_size ||
+         bytes == file_size * SAVE_MOST_OVERALL;
+}
 
 static inline uint32_t save_u32(const uint8_t *at)
 {

@@ -91,8 +91,9 @@ static bool check_stream(const uint8_t *at, bool is_array)
   return width && size % width == 0 && size / width <= WEFT_MAX_ELEMENTS && name == 0;
 }
 
-/* Every count fits what there is of it, exactly. */
-static bool check_index(const weft__save_index *index, uint64_t names_size, uint64_t index_size)
+/* Every count fits what there is of it, exactly. What the streams hold together is counted. */
+static bool check_index(const weft__save_index *index, uint64_t names_size, uint64_t index_size,
+                        uint64_t *held)
 {
   const uint8_t *chunk = index->chunk_entries;
   uint64_t chunks_left = index->chunks, names = 0, stored = 0;
@@ -108,6 +109,7 @@ static bool check_index(const weft__save_index *index, uint64_t names_size, uint
     if (!check_chunks(&chunk, count, size, sortable, &stored)) return false;
     chunks_left -= count;
     names += save_u32(at + 24);
+    *held += size;
   }
   return chunks_left == 0 && names == names_size &&
          stored == index->file_size - SAVE_HEAD - index_size;
@@ -136,8 +138,11 @@ static weft_status read_index(weft__save_index *index, const uint8_t *head, cons
                  : weft__save_damaged(report, path, "it ends too early");
   if (save_u64(head + 40) != XXH3_64bits(index->bytes, size))
     return weft__save_damaged(report, path, "the checksum of its index is wrong");
-  if (!check_index(index, names_size, size))
+  uint64_t held = 0;
+  if (!check_index(index, names_size, size, &held))
     return weft__save_damaged(report, path, "its index makes no sense");
+  if (!save_may_hold(index->file_size, held))
+    return weft__save_damaged(report, path, "it claims to hold too much for its size");
   return WEFT_OK;
 }
 

@@ -127,6 +127,76 @@ static void hostile_files_do_no_harm(void **state)
   free(sound);
 }
 
+/* A file of one section without a name, of whole chunks that have little behind them. */
+static weft_status read_claim(uint32_t chunks, uint32_t stored)
+{
+  size_t size = SAVE_HEAD + SAVE_STREAM_ENTRY + chunks * SAVE_CHUNK_ENTRY + stored;
+  uint8_t *bytes = calloc(1, size), *at = bytes + SAVE_HEAD;
+  memcpy(bytes, SAVE_MAGIC, 8);
+  save_set_u32(bytes + 8, SAVE_VERSION);
+  save_set_u64(bytes + 16, size);
+  save_set_u32(bytes + 24, 1);
+  save_set_u32(bytes + 32, chunks);
+  save_set_u64(at, (uint64_t)chunks * SAVE_CHUNK);
+  save_set_u32(at + 20, chunks);
+  at += SAVE_STREAM_ENTRY;
+  for (uint32_t i = 0; i < chunks; i++, at += SAVE_CHUNK_ENTRY) {
+    save_set_u32(at + 8, stored / chunks + (i < stored % chunks));
+    save_set_u32(at + 12, SAVE_CHUNK);
+    save_set_u32(at + 16, SAVE_ZSTD);
+  }
+  seal_file(bytes, size);
+  weft_status status = read_bytes(bytes, size);
+  free(bytes);
+  return status;
+}
+
+static bool was_believed(uint32_t chunks, uint32_t stored)
+{
+  uint64_t before = failing_count(FAILING_MALLOC);
+  assert_int_equal(read_claim(chunks, stored), WEFT_DAMAGED);
+  if (strstr(report.text, "the checksum of a part of it is wrong")) return true;
+  assert_non_null(strstr(report.text, "it claims to hold too much for its size"));
+  /* Of this file and of the kept one, which is not there: the object; its index; a path. */
+  assert_in_range(failing_count(FAILING_MALLOC) - before, 1, 4);
+  return false;
+}
+
+static void a_short_file_does_not_ask_for_much_memory(void **state)
+{
+  (void)state;
+  enum { FRONT = SAVE_HEAD + SAVE_STREAM_ENTRY };
+  assert_true(was_believed(64, 64 * 32));
+  assert_false(was_believed(65, 65 * 32));
+  assert_false(was_believed(4000, 4000 * 32));
+  uint32_t stored = 128 * 1024 - FRONT - 128 * SAVE_CHUNK_ENTRY; /* of 128 KiB, for 128 MiB */
+  assert_true(was_believed(128, stored));
+  assert_false(was_believed(128, stored - 1));
+}
+
+/* Nothing packs as well as zeroes. */
+static void what_packs_too_well_is_stored_so_that_it_can_be_read(void **state)
+{
+  (void)state;
+  const size_t count = (size_t)65 << 20;
+  weft_save *save;
+  weft_loaded *loaded = NULL;
+  uint64_t first;
+  if (unit_on_valgrind()) skip();
+  uint8_t *zeroes = calloc(count, 1);
+  assert_int_equal(weft_save_new(saves_path, &save), WEFT_OK);
+  add_array(save, WEFT_U8, zeroes, count, 0);
+  assert_int_equal(weft_save_write(save, NULL, NULL, &report), WEFT_OK);
+  assert_in_range(report.bytes, count / 1024, count / 32);
+  weft_counted_drop(save);
+  assert_int_equal(weft_save_read(saves_path, NULL, &loaded, &report), WEFT_OK);
+  const weft_buffer *b = weft_loaded_array(loaded, 0, &first);
+  assert_int_equal(weft_buffer_count(b), count);
+  assert_memory_equal(weft_buffer_data(b), zeroes, count);
+  weft_loaded_delete(loaded);
+  free(zeroes);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_saves, drop_saves)
 
 int main(void)
@@ -137,6 +207,8 @@ int main(void)
       TEST(a_file_that_ends_early_is_damaged),
       TEST(a_bit_that_is_wrong_anywhere_is_found),
       TEST(hostile_files_do_no_harm),
+      TEST(a_short_file_does_not_ask_for_much_memory),
+      TEST(what_packs_too_well_is_stored_so_that_it_can_be_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
