@@ -104,6 +104,9 @@ static int job_push(lua_State *L, waitable *object, uint64_t value)
   (void)value;
   if (!job_has_ended(o) || !R) return 0;
   work_set_asked(o->work, true);
+  /* A coroutine that is suspended is not called on: where that fails LuaJIT forgets that it is. Who waits
+     for this alone asks for the values once it goes on. */
+  if (lua_status(L) == LUA_YIELD) return 0;
   if (binding_protect_on(L, R, push_outcome, o, 0, LUA_MULTRET) == LUA_OK)
     return lua_gettop(L) - top;
   lua_settop(L, top);
