@@ -3,22 +3,14 @@
 -- routine.scope: children that end before the function returns; what it returns and raises.
 
 local support = require "support"
+local scopes = require "support.scopes"
 local several = require "support.several"
 local weft = require "weft"
 local routine = require "weft.routine"
 
 local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
+local child = scopes.child
 local pack, collect, answer = several.pack, several.collect, several.answer
-
--- A child that notes its name when it ends, in whatever way.
-local function child(order, name, seconds, problem)
-  return function()
-    routine.defer(function() order[#order + 1] = name end)
-    routine.wait(seconds)
-    if problem then error(problem, 0) end
-    return name
-  end
-end
 
 -- Runs `fn` as `routine.scope(fn)` and collects what pcall gives of it, and when.
 local function scoped(world, fn)
