@@ -14,12 +14,6 @@
 #include "support/random.h"
 #include "support/unit.h"
 
-static weft_status add_one(void *data)
-{
-  atomic_fetch_add(*(atomic_int **)data, 1);
-  return WEFT_OK;
-}
-
 /* Deletes `pool` and checks that nothing is left of it. */
 static void delete_pool(void)
 {
@@ -42,7 +36,7 @@ static void thousands_of_pools_are_made_and_deleted(void **state)
     config.background = i % 20 ? -1 : 2;
     assert_int_equal(make_pool_like(&config), 0);
     if (i % 2) {
-      weft_job job = submit_with(add_one, &counter, sizeof counter, NULL);
+      weft_job job = submit_with(add_to_counter, &counter, sizeof counter, NULL);
       assert_int_equal(weft_job_wait(pool, job, -1), WEFT_OK);
     }
     delete_pool();
@@ -132,7 +126,7 @@ static void what_has_not_begun_is_cancelled_and_told_of(void **state)
   weft_job_options options = {.ended = tell};
   for (int i = 0; i < 100; i++) {
     options.priority = (weft_job_priority)(i % 2);
-    submit_with(add_one, &counter, sizeof counter, &options);
+    submit_with(add_to_counter, &counter, sizeof counter, &options);
   }
   assert_int_equal(weft_pool_delete(pool, 2000000), WEFT_TIMEOUT);
   assert_int_equal(weft_job_submit(pool, nothing, NULL, 0, NULL, NULL), WEFT_STOPPED);
@@ -428,10 +422,10 @@ static void visit(void *arg)
     weft_group group;
     weft_job job;
     weft_group_begin(&group, pool, WEFT_PRIORITY_NORMAL);
-    assert_int_equal(weft_group_run(&group, add_one, &counter, sizeof counter), WEFT_OK);
+    assert_int_equal(weft_group_run(&group, add_to_counter, &counter, sizeof counter), WEFT_OK);
     assert_int_equal(weft_group_wait(&group), WEFT_OK);
-    assert_int_equal(weft_job_submit(pool, add_one, &counter, sizeof counter, NULL, &job),
-                     WEFT_OK);
+    assert_int_equal(
+        weft_job_submit(pool, add_to_counter, &counter, sizeof counter, NULL, &job), WEFT_OK);
     if (i % 2) assert_int_equal(weft_job_wait(pool, job, -1), WEFT_OK);
   }
 }
@@ -463,11 +457,12 @@ static weft_status use_other(void *data)
   weft_job job;
   weft_group_begin(&group, other, WEFT_PRIORITY_NORMAL);
   for (int i = 0; i < 10; i++) {
-    weft_status status = weft_group_run(&group, add_one, &counter, sizeof counter);
+    weft_status status = weft_group_run(&group, add_to_counter, &counter, sizeof counter);
     if (status) return status;
   }
   weft_status status = weft_group_wait(&group);
-  if (!status) status = weft_job_submit(other, add_one, &counter, sizeof counter, NULL, &job);
+  if (!status)
+    status = weft_job_submit(other, add_to_counter, &counter, sizeof counter, NULL, &job);
   if (!status) status = weft_job_wait(other, job, -1);
   return status;
 }

@@ -104,6 +104,12 @@ weft_status nothing(void *data)
   return WEFT_OK;
 }
 
+weft_status add_to_counter(void *data)
+{
+  atomic_fetch_add(*(atomic_int **)data, 1);
+  return WEFT_OK;
+}
+
 weft_status wait_at_gate(void *data)
 {
   return weft_barrier_wait(*(weft_barrier **)data, -1);
@@ -121,6 +127,16 @@ weft_job submit_with(weft_job_fn fn, const void *data, size_t size,
   assert_int_equal(weft_job_submit(pool, fn, data, size, options, &job), WEFT_OK);
   assert_true(job != 0);
   return job;
+}
+
+weft_status run_as_job(weft_job_fn fn, const void *data, size_t size)
+{
+  weft_job_options options = {.flags = WEFT_JOB_WORKERS | WEFT_JOB_KEEP};
+  weft_job job = submit_with(fn, data, size, &options);
+  assert_int_equal(weft_job_wait(pool, job, -1), WEFT_OK);
+  weft_status status = weft_job_result(pool, job, NULL, 0);
+  weft_job_release(pool, job);
+  return status;
 }
 
 weft_pool_stats pool_stats(void)

@@ -28,11 +28,14 @@ uint32_t held_count(void); /* how many there were in this test */
 /* Waits, a hundred seconds at most, until every job has ended and every thread has gone to sleep. */
 void settle(void);
 
-weft_status nothing(void *data);      /* a job that does nothing */
-weft_status wait_at_gate(void *data); /* one that waits for the barrier it is given */
+weft_status nothing(void *data);        /* a job that does nothing */
+weft_status add_to_counter(void *data); /* one that adds 1 to the atomic_int it is given */
+weft_status wait_at_gate(void *data);   /* one that waits for the barrier it is given */
 weft_job submit(weft_job_fn fn);
 weft_job submit_with(weft_job_fn fn, const void *data, size_t size,
                      const weft_job_options *options);
+/* Runs `fn` as a job on a thread of the pool, and gives its status back. */
+weft_status run_as_job(weft_job_fn fn, const void *data, size_t size);
 weft_pool_stats pool_stats(void);
 
 #endif
