@@ -139,21 +139,27 @@ describe("a finalizer that comes while a call is half done", function()
 
   it("may cancel in an inspect, which shows whole entries alone", function()
     local world = support.world { capacity = 200 }
-    local handles = {}
-    collectgarbage("setpause", pause)
-    collectgarbage("setstepmul", stepmul)
+    local handles, hits = {}, 0
+    if support.vm == "lua5.4" then -- there the usual pace comes upon it
+      collectgarbage("setpause", pause)
+      collectgarbage("setstepmul", stepmul)
+    end
     for round = 1, 60 do
-      local on = true
+      local on, inside = true, false
       for i = 1, 200 do handles[i] = world:start(sleeper) end
       collectgarbage()
       collectgarbage "step"
       doomed(function()
         if not on then return end
+        if inside then hits = hits + 1 end
         for i = 1, 200 do handles[i]:cancel() end
       end)
       local junk
       for i = 1, round * 40 do junk = { i, junk and {} } end
-      for _, entry in ipairs(world:inspect()) do
+      inside = true
+      local entries = world:inspect()
+      inside = false
+      for _, entry in ipairs(entries) do
         assert.equal("queued", entry.status)
         assert.is_truthy(entry.where)
         assert.equal(0, entry.resumes)
@@ -161,6 +167,7 @@ describe("a finalizer that comes while a call is half done", function()
       on = false
       for i = 1, 200 do handles[i]:cancel() end
     end
+    assert.is_true(hits > 0)
     assert.equal(0, world:stats().active)
   end)
 end)
