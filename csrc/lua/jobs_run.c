@@ -224,12 +224,13 @@ static int write_error(lua_State *L, void *context)
   return 0;
 }
 
-/* error -> ; as text, since it cannot cross */
+/* error, why not -> ; as text, since it cannot cross */
 static int write_error_text(lua_State *L, void *context)
 {
+  const char *why = lua_tostring(L, 2);
   luaL_tolstring(L, 1, NULL);
-  lua_pushfstring(L, "%s (an error object, a %s, that cannot come back from a job)",
-                  lua_tostring(L, -1), luaL_typename(L, 1));
+  lua_pushfstring(L, "%s (an error object, a %s, that cannot come back from a job: %s)",
+                  lua_tostring(L, -1), luaL_typename(L, 1), why ? why : "?");
   lua_replace(L, 1);
   lua_settop(L, 1);
   return write_error(L, context);
@@ -251,8 +252,7 @@ static void leave_error(job_run *r)
     lua_settop(L, 0);
     return;
   }
-  lua_pop(L, 1);
-  if (worker_protect(r->me, L, write_error_text, r, 1, 0) != LUA_OK)
+  if (worker_protect(r->me, L, write_error_text, r, 2, 0) != LUA_OK)
     w->wrong = "not enough memory";
   lua_settop(L, 0);
 }
