@@ -280,6 +280,21 @@ describe("a job's globals", function()
 end)
 
 describe("inside a job", function()
+  it("hooks are gone after it, too", function()
+    for _ = 1, 12 do
+      assert.equal(0, done(jobs.run(function()
+        local count = select(3, debug.gethook()) or 0
+        debug.sethook(function() error "a hook of another job" end, "", 50)
+        return count
+      end)))
+      assert.equal(500500, done(jobs.run(function()
+        local sum = 0
+        for i = 1, 1000 do sum = sum + i end
+        return sum
+      end)))
+    end
+  end)
+
   it("there is no world", function()
     raises("weft.world: there is no world inside a job", error, failure(jobs.run(function()
       return (require "weft".world {})
@@ -307,6 +322,33 @@ describe("inside a job", function()
       return job:await() + other
     end
     assert.equal(34, done(jobs.run(fib, 9)))
+  end)
+
+  it("one thread is enough, whatever waits in whatever", function()
+    local status, text = support.child [[
+      local jobs = require "weft.jobs"
+      jobs.configure{ workers = 1, background = 0 }
+      local function nest(depth)
+        if depth == 0 then return 1 end
+        local list, sum = {}, 0
+        for i = 1, 3 do list[i] = jobs.run(nest, depth - 1) end
+        for i = 1, 3 do sum = sum + list[i]:await() end
+        local gate = jobs.barrier(2)
+        jobs.parallelFor(2, function(first, last, below, d, g)
+          for _ = first, last do
+            if d > 1 then jobs.run(below, d - 1):await() end
+            g:release()
+          end
+        end, { grain = 1, args = { nest, depth - 1, gate } }):await()
+        gate:await()
+        return sum
+      end
+      local job = jobs.run(nest, 3)
+      job:wait()
+      io.write(job:result())
+    ]]
+    assert.equal(0, status, text)
+    assert.equal("27", text)
   end)
 
   it("an awaited job's error is raised", function()

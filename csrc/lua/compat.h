@@ -224,6 +224,12 @@ static inline void compat_clear_hook(lua_State *co)
   if (lua_gethook(co)) lua_sethook(co, NULL, 0, 0);
 }
 
+/* Where a job's function has ended that has run there. */
+static inline void compat_clear_job_hook(lua_State *co)
+{
+  compat_clear_hook(co);
+}
+
 #else /* LuaJIT 2.1, with the API of Lua 5.1 */
 
 #include <luajit.h>
@@ -421,6 +427,12 @@ static inline void compat_interrupt(lua_State *L, uint32_t level, bool force, lu
 static inline void compat_clear_hook(lua_State *co)
 {
   (void)co;
+}
+
+/* A thread's state has no debugger of its own: what is set there is the job's, or a suspended one's. */
+static inline void compat_clear_job_hook(lua_State *co)
+{
+  if (lua_gethook(co)) lua_sethook(co, NULL, 0, 0);
 }
 
 /* index -> text; may throw */

@@ -344,6 +344,7 @@ static bool call(job_run *r)
   }
   lua_xmove(r->pair.aide, r->pair.co, count);
   int status = resume(r, count - 1);
+  compat_clear_job_hook(r->pair.co);
   if (status == LUA_OK) return true;
   fail(r);
   return false;
@@ -404,9 +405,9 @@ static void end(job_run *r, bool reusable)
   lua_State *L = r->me->L;
   leave(r);
   if (!r->pair.aide) return;
+  compat_clear_job_hook(r->pair.aide); /* a module may have set it as it was loaded */
   lua_settop(r->pair.aide, 0);
   if (reusable) lua_settop(r->pair.co, 0);
-  compat_clear_hook(r->pair.co);
   if (r->views != LUA_NOREF && worker_protect(r->me, L, end_views, r, 0, 0) != LUA_OK)
     lua_pop(L, 1);
   give_pair(r, reusable);
