@@ -4,20 +4,15 @@
 ** pass: the clock and the wait with a limit are this file's own. Not under TSan, which has its own.
 */
 #define _GNU_SOURCE
-#include "support/unit.h"
+#include "lua_state.h"
 
 #include <errno.h>
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-int luaopen_weft_core(lua_State *L);
 
 #define NS_PER_S INT64_C(1000000000)
 
@@ -58,15 +53,7 @@ int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 static lua_State *open_state(void)
 {
   lua_State *L = luaL_newstate();
-  assert_non_null(L);
-  luaL_openlibs(L);
-  lua_getglobal(L, "package");
-  lua_pushliteral(L, "lua/?.lua;lua/?/init.lua");
-  lua_setfield(L, -2, "path");
-  lua_getfield(L, -1, "preload");
-  lua_pushcfunction(L, luaopen_weft_core);
-  lua_setfield(L, -2, "weft.core");
-  lua_settop(L, 0);
+  prepare_state(L);
   return L;
 }
 
