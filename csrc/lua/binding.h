@@ -240,6 +240,8 @@ struct universe {
   struct inbox *lost;  /* failures of jobs that its jobs have started; NULL in a job's thread */
   struct mail *losses; /* of those, what was taken out and not reported; the oldest first */
   struct mail **last_loss;
+  struct work *spare; /* memory of some that are over, by `after` */
+  uint32_t spare_count;
   uint64_t work_count;
   struct paths *paths;      /* of the last job that was started */
   struct codes *codes;      /* transfer_codes.c */

@@ -32,6 +32,7 @@ static const char *state_name(const job_object *o)
   static const char *const names[] = {"queued",    "running", "suspended",
                                       "completed", "failed",  "cancelled"};
   const work *w = o->work;
+  if (!w) return "completed";
   if (job_has_ended(o)) return names[w->state];
   weft_job_state state = weft_job_state_of(w->crew->pool, w->job);
   return names[state < WEFT_JOB_COMPLETED ? state : WEFT_JOB_RUNNING];
@@ -117,7 +118,9 @@ static int api_cancel(lua_State *L)
 static int job_tostring(lua_State *L)
 {
   const job_object *o = look(L, "tostring");
-  lua_pushfstring(L, "weft.Job: %s (%s)", o->work->name, state_name(o));
+  work only_number = {.number = o->number};
+  const char *name = work_name_of(o->work ? o->work : &only_number, &(work_name){0});
+  lua_pushfstring(L, "weft.Job: %s (%s)", name, state_name(o));
   return 1;
 }
 

@@ -111,7 +111,7 @@ struct work {
   parcel *input;
   parcel *output;    /* results, or an error; NULL if there was no memory */
   const char *wrong; /* the error where there is no parcel */
-  char wrong_text[160];
+  char *wrong_text;  /* a counted object that it may stand in */
   loan *loans;
   uint32_t loan_count;
   paths *paths;
@@ -132,9 +132,14 @@ struct work {
   bool quiet;               /* Cancelled is its error, which is not reported */
   uint8_t age;              /* ticks since it was taken in */
   realm *world;             /* who hears of an error that nobody awaits; may be gone */
-  char name[64];            /* "job 3 'path'" */
-  char borrower[80];        /* "on loan to job 3 'path'" */
+  uint64_t number;          /* of those that this state has started */
+  char *title;              /* as a script has called it: a counted object; or NULL */
+  char *borrower;           /* "on loan to job 3 'path'": a counted object; or NULL */
+  parcel_room in, out;
 };
+
+/* Results of so many bytes are kept without the work. */
+#define JOB_KEPT 30
 
 /* What a script holds. */
 typedef struct job_object {
@@ -144,6 +149,9 @@ typedef struct job_object {
   bool claimed; /* it reads the output first; again, if there was no memory the first time */
   bool adopted; /* it is among the objects that this state knows by their work */
   int values; /* in the registry, once they were asked for: a list of the results, or of the error */
+  /* What is left of one that has completed, once its few results were asked for: then `work` is NULL. */
+  uint64_t number;
+  uint8_t count, size, bytes[JOB_KEPT];
 } job_object;
 
 /* --- jobs_inbox.c --- */
@@ -184,7 +192,14 @@ bool run_awaits(const job_run *r, const work *w);
 int run_keep_trace(lua_State *L);
 
 /* --- jobs_work.c --- */
-work *work_new(crew *c, inbox *in);
+work *work_new(universe *U, crew *c, inbox *in);
+/* As weft_counted_drop, on the thread of the state; its memory may serve again. */
+void work_give_back(universe *U, work *w);
+/* What messages call it, "job 3 'path'"; `room` is where that may be written. */
+typedef struct work_name {
+  char text[64];
+} work_name;
+const char *work_name_of(const work *w, work_name *room);
 void work_ended(void *arg, weft_job job); /* the pool's hook */
 void work_drop_loans(work *w);
 void work_take_in(lua_State *L, universe *U); /* what has ended meanwhile */

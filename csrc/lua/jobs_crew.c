@@ -288,9 +288,12 @@ static int open_parts(lua_State *L)
 static void note_wrong(work *w, const char *text)
 {
   if (w->kind == WORK_RANGE && !work_fails_first(w)) return;
-  snprintf(w->wrong_text, sizeof w->wrong_text, "weft.jobs: no Lua state for the job: %s",
-           text ? text : "not enough memory");
-  w->wrong = w->wrong_text;
+  static const char prefix[] = "weft.jobs: no Lua state for the job: ";
+  size_t size = sizeof prefix + (text ? strlen(text) : 0);
+  char *room = text ? weft_counted_new(size, NULL) : NULL;
+  if (room) snprintf(room, size, "%s%s", prefix, text);
+  w->wrong_text = room;
+  w->wrong = room ? room : "weft.jobs: no Lua state for the job: not enough memory";
 }
 
 static bool open_state(worker *me, work *w)

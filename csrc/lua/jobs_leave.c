@@ -38,7 +38,7 @@ job_run *jobs_leave(lua_State *L, const work *for_end_of, const char *who)
   if (me && me->running && for_end_of && has_lent_to(for_end_of, me->running->work))
     binding_misuse(L,
                    "%s: %s has lent buffers to this job, and ends after it: neither would end",
-                   who, for_end_of->name);
+                   who, work_name_of(for_end_of, &(work_name){0}));
   compat_abort_recording(L);
   if (!me || !me->running) return NULL;
   me->running->awaits = for_end_of;

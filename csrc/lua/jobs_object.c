@@ -3,6 +3,8 @@
 ** jobs_object.c - weft.Job, the object: what its job has brought, waiting for it in a routine, and
 ** which object stands for which work.
 */
+#include <string.h>
+
 #include "lua/services.h"
 
 /* Its address is the key of the objects of this state's own jobs, by work, weakly. */
@@ -10,6 +12,7 @@ static const char objects_key;
 
 bool job_has_ended(const job_object *o)
 {
+  if (!o->work) return true;
   return o->foreign ? work_has_ended(o->work) : o->work->taken;
 }
 
@@ -54,6 +57,55 @@ static void push_list(lua_State *L, job_object *o)
   lua_rawgeti(L, LUA_REGISTRYINDEX, o->values);
 }
 
+/* --- Without the work ---------------------------------------------------------------------- */
+
+/* A job that has brought a few numbers, and that nobody else knows of, needs its work no more: the
+   next job has its memory, long before a collector comes to this one. */
+static void let_go(universe *U, job_object *o)
+{
+  work *w = o->work;
+  const parcel *out = w->output;
+  if (o->foreign || o->adopted || w->title || !w->taken || !weft_counted_is_alone(w)) return;
+  if (out->size > JOB_KEPT || out->reference_count > 0 || out->value_count > UINT8_MAX) return;
+  o->number = w->number;
+  o->count = (uint8_t)out->value_count;
+  o->size = (uint8_t)out->size;
+  memcpy(o->bytes, out->bytes, out->size);
+  o->work = NULL;
+  work_give_back(U, w);
+}
+
+/* -> the values; how many */
+static int push_kept(lua_State *L, const job_object *o)
+{
+  parcel_room room;
+  parcel *p = (parcel *)&room;
+  *p = (parcel){.value_count = o->count, .size = o->size};
+  memcpy(p->bytes, o->bytes, o->size);
+  return transfer_read(L, p, &(transfer_side){0});
+}
+
+/* It is to be known to others after all: a work that has ended, as it was. */
+static void take_up_again(lua_State *L, job_object *o)
+{
+  universe *U = o->base.universe;
+  work *w = work_new(U, U->crew, U->inbox);
+  if (!w) luaL_error(L, "weft.jobs: not enough memory");
+  parcel *p = (parcel *)&w->out;
+  *p = (parcel){.value_count = o->count, .size = o->size, .within = true};
+  memcpy(p->bytes, o->bytes, o->size);
+  w->output = p;
+  w->number = o->number;
+  w->state = WEFT_JOB_COMPLETED;
+  w->taken = true;
+  work_set_asked(w, true);
+  work_set_ended(w);
+  w->object = &o->base;
+  o->work = w;
+}
+
+/* --- Values again -------------------------------------------------------------------------- */
+
 /* Reading a few numbers again is less work than keeping a list of them. */
 static bool is_small(const work *w)
 {
@@ -64,6 +116,7 @@ static bool is_small(const work *w)
 /* -> the values of the list; how many */
 static int push_values(lua_State *L, job_object *o)
 {
+  if (!o->work) return push_kept(L, o);
   if (is_small(o->work)) return transfer_read(L, o->work->output, &(transfer_side){0});
   push_list(L, o);
   int list = lua_gettop(L);
@@ -91,7 +144,7 @@ static weft_status job_arm(wait_call *call)
 static int push_outcome(lua_State *L, void *context)
 {
   job_object *o = context;
-  bool failed = o->work->state != WEFT_JOB_COMPLETED;
+  bool failed = o->work && o->work->state != WEFT_JOB_COMPLETED;
   if (failed) lua_pushnil(L);
   return push_values(L, o) + failed;
 }
@@ -103,7 +156,7 @@ static int job_push(lua_State *L, waitable *object, uint64_t value)
   int top = lua_gettop(L);
   (void)value;
   if (!job_has_ended(o) || !R) return 0;
-  work_set_asked(o->work, true);
+  if (o->work) work_set_asked(o->work, true);
   /* A coroutine that is suspended is not called on: where that fails LuaJIT forgets that it is. Who waits
      for this alone asks for the values once it goes on. */
   if (lua_status(L) == LUA_YIELD) return 0;
@@ -130,7 +183,7 @@ static void job_fini(lua_State *L, waitable *object)
   if (!o->work) return;
   /* While this one waited for its finalizer another may have been made for the same job. */
   if (!o->foreign && o->work->object == object) o->work->object = NULL;
-  weft_counted_drop(o->work);
+  work_give_back(object->universe, o->work);
 }
 
 /* Asked by who is about to wait. */
@@ -138,7 +191,7 @@ static bool job_come(const waitable *object)
 {
   const job_object *o = (const job_object *)object;
   bool come = job_has_ended(o);
-  if (come) work_set_asked(o->work, true);
+  if (come && o->work) work_set_asked(o->work, true);
   return come;
 }
 
@@ -151,10 +204,12 @@ static bool job_foreign(const waitable *object)
 int job_result(lua_State *L, waitable *object)
 {
   job_object *o = (job_object *)object;
-  work_set_asked(o->work, true);
+  work *w = o->work;
+  if (w) work_set_asked(w, true);
   int count = push_values(L, o);
-  if (o->work->state == WEFT_JOB_COMPLETED) return count;
-  return lua_error(L);
+  if (w && w->state != WEFT_JOB_COMPLETED) return lua_error(L);
+  if (w && is_small(w)) let_go(object->universe, o);
+  return count;
 }
 
 static void job_drop(universe *U, uint64_t value)
@@ -229,7 +284,7 @@ static bool set_parents(const universe *U, work *w)
 job_object *job_new(lua_State *L, universe *U, crew *c, const char *who)
 {
   job_object *o = push_empty(L, &job_kind, who);
-  o->work = work_new(c, U->inbox);
+  o->work = work_new(U, c, U->inbox);
   if (!o->work || !set_parents(U, o->work)) luaL_error(L, "%s: not enough memory", who);
   o->work->object = &o->base;
   return o;
@@ -282,6 +337,7 @@ void *jobs_find_counted(lua_State *L, int index, enum reference_kind *kind)
   }
   job_object *o = job_test(L, index);
   if (o) {
+    if (!o->work) take_up_again(L, o);
     adopt(L, index, o);
     *kind = REFERENCE_JOB;
     return o->work;

@@ -152,7 +152,7 @@ static void give_buffers(lua_State *L, const parcel *p)
 static int write_results(lua_State *L, void *context)
 {
   job_run *r = context;
-  parcel *p = transfer_write(L, 1, lua_gettop(L), TRANSFER_RESULTS, false);
+  parcel *p = transfer_write_in(L, 1, lua_gettop(L), TRANSFER_RESULTS, false, &r->work->out);
   r->work->output = p;
   give_buffers(L, p);
   return 0;
@@ -245,7 +245,7 @@ static void leave_error(job_run *r)
     lua_settop(L, 0);
     return;
   }
-  weft_counted_drop(w->output);
+  transfer_drop(w->output);
   w->output = NULL;
   lua_pushvalue(L, -1);
   if (worker_protect(r->me, L, write_error, r, 1, 0) == LUA_OK) {

@@ -45,19 +45,16 @@ paths *jobs_take_paths(lua_State *L, universe *U, const char *who)
   return weft_counted_keep(known);
 }
 
-/* Written by hand: each job has a name, and few are ever asked for it. */
-static void set_name(universe *U, work *w, const char *name)
+/* The work's own, with a number. */
+static void set_name(lua_State *L, universe *U, work *w, const char *title, const char *who)
 {
-  char digits[20];
-  size_t at = sizeof digits, length = strlen("job ");
-  uint64_t number = ++U->work_count;
-  for (; at == sizeof digits || number > 0; number /= 10)
-    digits[--at] = (char)('0' + number % 10);
-  memcpy(w->name, "job ", length);
-  memcpy(w->name + length, digits + at, sizeof digits - at);
-  length += sizeof digits - at;
-  w->name[length] = '\0';
-  if (name) snprintf(w->name + length, sizeof w->name - length, " '%s'", name);
+  w->number = ++U->work_count;
+  if (!title) return;
+  size_t length = strlen(title), most = sizeof(work_name),
+         size = 1 + (length < most ? length : most);
+  w->title = weft_counted_new(size, NULL);
+  if (!w->title) luaL_error(L, "%s: not enough memory", who);
+  memcpy(w->title, title, size - 1);
 }
 
 /* --- Beginning ----------------------------------------------------------------------------- */
@@ -82,9 +79,12 @@ static void lend(lua_State *L, work *w, const plan *p)
   const parcel *in = w->input;
   if (in->lending_count == 0) return;
   check_lendings(L, w, p);
-  snprintf(w->borrower, sizeof w->borrower, "on loan to %s", w->name);
+  const char *name = work_name_of(w, &(work_name){0});
+  size_t size = sizeof "on loan to " + strlen(name);
+  w->borrower = weft_counted_new(size, NULL);
   w->loans = weft_counted_new(in->lending_count * sizeof *w->loans, NULL);
-  if (!w->loans) luaL_error(L, "%s: not enough memory", p->who);
+  if (!w->borrower || !w->loans) luaL_error(L, "%s: not enough memory", p->who);
+  snprintf(w->borrower, size, "on loan to %s", name);
   for (uint32_t i = 0; i < in->lending_count; i++) {
     const lending *l = &in->lendings[i];
     w->loans[i] =
@@ -145,9 +145,9 @@ static int start(lua_State *L, const plan *p)
   job_object *o = job_new(L, U, c, p->who);
   work *w = o->work;
   if (p->kind == WORK_KERNEL) take_kernel(L, w, p);
-  w->input = transfer_write(L, p->first, count, TRANSFER_ARGUMENTS, true);
+  w->input = transfer_write_in(L, p->first, count, TRANSFER_ARGUMENTS, true, &w->in);
   w->paths = jobs_take_paths(L, U, p->who);
-  set_name(U, w, p->name);
+  set_name(L, U, w, p->name, p->who);
   lend(L, w, p);
   link_work(U, w);
   weft_counted_keep(w);
@@ -171,7 +171,7 @@ int jobs_start_native(lua_State *L, const native_work *native, void *load,
   w->kind = WORK_NATIVE;
   w->native = native;
   w->load = weft_counted_keep(load);
-  set_name(U, w, name);
+  set_name(L, U, w, name, who);
   link_work(U, w);
   weft_counted_keep(w);
   weft_job_options options = {.priority = priority, .ended = work_ended, .arg = w};

@@ -4,6 +4,7 @@
 ** it, told to who waits, reported if nobody does.
 */
 #include <stdio.h>
+#include <string.h>
 
 #include "lua/jobs.h"
 
@@ -15,9 +16,12 @@
 static void work_end(void *object)
 {
   work *w = object;
-  weft_counted_drop(w->input);
-  weft_counted_drop(w->output);
+  transfer_drop(w->input);
+  transfer_drop(w->output);
   weft_counted_drop(w->loans);
+  weft_counted_drop(w->wrong_text);
+  weft_counted_drop(w->title);
+  weft_counted_drop(w->borrower);
   weft_counted_drop(w->paths);
   weft_counted_drop(w->values);
   weft_counted_drop(w->kernel);
@@ -28,14 +32,54 @@ static void work_end(void *object)
   weft_counted_drop(w->crew);
 }
 
-work *work_new(crew *c, inbox *in)
+/* Memory of so many is kept for others: what was used last is in the cache. */
+#define MAX_SPARE 1024
+
+static work *take_spare(universe *U)
 {
-  work *w = weft_counted_new(sizeof *w, work_end);
+  work *w = U->spare;
+  U->spare = w->after;
+  U->spare_count--;
+  w->after = NULL;
+  return w;
+}
+
+static void free_spare(universe *U)
+{
+  while (U->spare) weft_counted_drop(take_spare(U));
+}
+
+void work_give_back(universe *U, work *w)
+{
+  if (U->spare_count == MAX_SPARE || U->closed || !weft_counted_is_alone(w)) {
+    weft_counted_drop(w);
+    return;
+  }
+  work_end(w);
+  memset(w, 0, offsetof(work, in));
+  w->after = U->spare;
+  U->spare = w;
+  U->spare_count++;
+}
+
+work *work_new(universe *U, crew *c, inbox *in)
+{
+  work *w = U->spare ? take_spare(U) : weft_counted_new(sizeof *w, work_end);
   if (!w) return NULL;
   w->crew = weft_counted_keep(c);
   w->inbox = weft_counted_keep(in);
   w->back.work = w->lost.work = w;
   return w;
+}
+
+/* Written when it is asked for, which is seldom. */
+const char *work_name_of(const work *w, work_name *room)
+{
+  int length =
+      snprintf(room->text, sizeof room->text, "job %llu", (unsigned long long)w->number);
+  if (w->title)
+    snprintf(room->text + length, sizeof room->text - (size_t)length, " '%s'", w->title);
+  return room->text;
 }
 
 /* Who has started it may look no more: so the crew's own state gets the failure, too, and reports it
@@ -91,7 +135,7 @@ static void take_in(universe *U, work *w)
   /* What is to be reported stays in the list. */
   if (w->state == WEFT_JOB_FAILED && !w->inner && !work_asked(w) && !w->quiet) return;
   work_unlink(U, w);
-  weft_counted_drop(w);
+  work_give_back(U, w);
 }
 
 /* Takes one out of the list. */
@@ -159,7 +203,8 @@ static void report_one(realm *R, work *w)
   failure_call call = {R, w};
   work_set_asked(w, true);
   if (binding_protect(R, report_failed, &call, 0, 0) != LUA_OK) {
-    fprintf(stderr, "weft: %s failed, and there was no memory to say how\n", w->name);
+    fprintf(stderr, "weft: %s failed, and there was no memory to say how\n",
+            work_name_of(w, &(work_name){0}));
     lua_pop(R->universe->helper, 1);
   }
 }
@@ -236,14 +281,15 @@ void work_report(realm *R)
 static void tell_stderr(const work *w)
 {
   if (work_asked(w)) return;
-  fprintf(stderr, "weft: %s failed, and nobody awaited it%s%s\n", w->name, w->wrong ? ": " : "",
-          w->wrong ? w->wrong : "");
+  fprintf(stderr, "weft: %s failed, and nobody awaited it%s%s\n",
+          work_name_of(w, &(work_name){0}), w->wrong ? ": " : "", w->wrong ? w->wrong : "");
 }
 
 /* What is left at the end of the state: nobody can be told but stderr. */
 void work_fini(universe *U)
 {
   work_take_in(NULL, U);
+  free_spare(U);
   while (U->works) {
     work *w = U->works;
     if (w->taken) tell_stderr(w);

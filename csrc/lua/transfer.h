@@ -45,8 +45,14 @@ typedef struct parcel {
   uint32_t value_count;
   uint32_t object_count; /* tables, functions and what travels by reference */
   size_t size;
+  bool within; /* in memory of who has it: only what it refers to is its own */
   uint8_t bytes[];
 } parcel;
+
+/* Memory for a parcel of a few numbers. */
+typedef struct parcel_room {
+  _Alignas(16) unsigned char bytes[112];
+} parcel_room;
 
 /*
 ** The bytes: the values, one behind the other; then what is in each table and what each function
@@ -83,6 +89,9 @@ enum transfer_what { TRANSFER_ARGUMENTS, TRANSFER_RESULTS, TRANSFER_LETTER, TRAN
    no argument: then the arguments are numbered from the second. */
 parcel *transfer_write(lua_State *L, int first, int count, enum transfer_what what,
                        bool has_function);
+/* The same, into that room if it is enough. */
+parcel *transfer_write_in(lua_State *L, int first, int count, enum transfer_what what,
+                          bool has_function, parcel_room *room);
 
 /* --- transfer_codes.c --- */
 /* The code of a function: a counted object, which nobody changes. */
@@ -98,6 +107,7 @@ void codes_remember(lua_State *L, code *c); /* value on top -> the same: it came
 void codes_fini(universe *U);
 
 /* --- transfer_writer.c --- */
+void transfer_drop(parcel *p); /* of one of either function; NULL for none */
 void transfer_open(lua_State *L);
 
 /* --- transfer_read.c --- */

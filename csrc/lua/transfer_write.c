@@ -263,13 +263,19 @@ static void put_all(lua_State *L, writer *w, int first, int count)
   }
 }
 
-parcel *transfer_write(lua_State *L, int first, int count, enum transfer_what what,
-                       bool has_function)
+parcel *transfer_write_in(lua_State *L, int first, int count, enum transfer_what what,
+                          bool has_function, parcel_room *room)
 {
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   writer *w = writer_begin(L);
   w->what = what;
   w->has_function = has_function;
   put_all(L, w, first, count);
-  return writer_finish(L, w, count);
+  return writer_finish(L, w, count, room);
+}
+
+parcel *transfer_write(lua_State *L, int first, int count, enum transfer_what what,
+                       bool has_function)
+{
+  return transfer_write_in(L, first, count, what, has_function, NULL);
 }

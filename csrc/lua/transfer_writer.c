@@ -272,22 +272,32 @@ static void parcel_end(void *object)
   weft_counted_drop(p->lendings);
 }
 
+void transfer_drop(parcel *p)
+{
+  if (p && p->within)
+    parcel_end(p);
+  else
+    weft_counted_drop(p);
+}
+
 /* Takes the references and lendings over from the writer. */
-static parcel *make_parcel(lua_State *L, writer *w, int count)
+static parcel *make_parcel(lua_State *L, writer *w, int count, parcel_room *room)
 {
   size_t align = sizeof *w->references, references = w->reference_count * align;
   size_t bytes = (sizeof(parcel) + w->size + align - 1) / align * align;
-  parcel *p = weft_counted_new(bytes + references, parcel_end);
+  bool within = room && bytes + references <= sizeof *room;
+  parcel *p = within ? (parcel *)room : weft_counted_new(bytes + references, parcel_end);
   if (!p) writer_no_memory(L);
+  *p = (parcel){.references = (reference *)((char *)p + bytes),
+                .reference_count = w->reference_count,
+                .lendings = w->lendings,
+                .lending_count = w->lending_count,
+                .value_count = (uint32_t)count,
+                .object_count = w->count,
+                .size = w->size,
+                .within = within};
   memcpy(p->bytes, w->bytes, w->size);
-  p->references = (reference *)((char *)p + bytes);
   if (references) memcpy(p->references, w->references, references);
-  p->size = w->size;
-  p->value_count = (uint32_t)count;
-  p->object_count = w->count;
-  p->reference_count = w->reference_count;
-  p->lendings = w->lendings;
-  p->lending_count = w->lending_count;
   w->lendings = NULL;
   w->reference_count = w->lending_count = 0;
   return p;
@@ -311,9 +321,9 @@ writer *writer_begin(lua_State *L)
   return w;
 }
 
-parcel *writer_finish(lua_State *L, writer *w, int count)
+parcel *writer_finish(lua_State *L, writer *w, int count, parcel_room *room)
 {
-  parcel *p = make_parcel(L, w, count);
+  parcel *p = make_parcel(L, w, count, room);
   keep_order(L, w);
   writer_fini(w);
   lua_settop(L, w->order - 1);

@@ -13,11 +13,13 @@ extern "C" {
 ** An object that several threads may hold; it ends when the last of them lets it go. Any thread may
 ** call these. `weft_counted_new` gives `size` zeroed bytes, aligned as by malloc, to its first
 ** holder, or NULL without memory; `end`, unless NULL, is called before they are freed, by whichever
-** thread let go last. Dropping NULL does nothing.
+** thread let go last. Dropping NULL does nothing. `weft_counted_is_alone` is for a holder: whether
+** there is no other.
 */
 void *weft_counted_new(size_t size, void (*end)(void *object));
 void *weft_counted_keep(void *object); /* one holder more; answers the object */
 void weft_counted_drop(void *object);
+bool weft_counted_is_alone(const void *object);
 
 /* What the elements of a buffer are. The names are "i8" and so on. */
 typedef enum weft_type {
