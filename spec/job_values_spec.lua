@@ -12,6 +12,8 @@ local done, failure, raises = jobSupport.done, jobSupport.failure, support.raise
 local jit = support.vm == "luajit"
 
 local function echo(...) return ... end
+local unpack = rawget(table, "unpack") or rawget(_G, "unpack")
+local function pack(...) return { n = select("#", ...), ... } end
 
 describe("numbers", function()
   it("are the same to the last bit, there and back", function()
@@ -123,6 +125,40 @@ describe("functions", function()
     ]] })
   end)
 
+  it("bring what they capture now, however often they have crossed before", function()
+    local k = 0
+    local function get(n) return k + n end
+    for i = 1, 5 do
+      k = i * 10
+      assert.equal(k + 1, done(jobs.run(get, 1)))
+    end
+  end)
+
+  it("whose place in memory was another's are not taken for it", function()
+    for i = 1, 300 do
+      local fn = assert((loadstring or load)("return " .. i)) -- luacheck: ignore 113
+      assert.equal(i, done(jobs.run(fn)))
+      if i % 50 == 0 then support.collect() end
+    end
+  end)
+
+  it("that capture nothing cross with any number of arguments, and of results", function()
+    local function count(...) return select("#", ...), ... end
+    local function first(a) return a end
+    local many = {}
+    for i = 0, 40 do
+      if i > 0 then many[i] = i % 3 == 0 and i / 4 or i end
+      assert.same({ i, unpack(many, 1, i) }, { done(jobs.run(count, unpack(many, 1, i))) })
+      assert.equal(many[1], done(jobs.run(first, unpack(many, 1, i))))
+    end
+    for _, text in ipairs { "", "a\0b", ("x"):rep(40), ("y"):rep(90), ("z"):rep(200) } do
+      assert.equal(text, done(jobs.run(first, text, 1, nil)))
+    end
+    assert.same({ n = 4, nil, false, true, nil }, pack(done(jobs.run(function(...)
+      return ...
+    end, nil, false, true, nil))))
+  end)
+
   it("with an environment of their own find the job's globals", function()
     local own = { x = 1 }
     local fn = support.chunk54("local own = ... return load('return x', 'c', 't', own)", own)
@@ -169,11 +205,52 @@ describe("what cannot cross", function()
   end)
 end)
 
+describe("what a job has brought", function()
+  it("is the same as often as it is asked for", function()
+    local function three() return 1, nil, 2.5 end
+    local job = jobs.run(three)
+    for _ = 1, 3 do
+      assert.same({ n = 3, 1, nil, 2.5 }, pack(done(job)))
+      assert.equal("completed", job:status())
+      assert.is_true(job:isComplete())
+      assert.is_true(job:wait(0))
+      assert.is_false(job:cancel())
+      assert.truthy(tostring(job):find "^weft.Job: job %d+ %(completed%)$")
+    end
+  end)
+
+  it("is there for other jobs, after it was asked for here", function()
+    local job = jobs.run(function() return 7, 8 end)
+    done(job)
+    local text = tostring(job)
+    local sum, name, back = done(jobs.run(function(other)
+      local a, b = other:await()
+      return a + b, tostring(other), other
+    end, job))
+    assert.equal(15, sum)
+    assert.truthy(name:find "%(completed%)$")
+    assert.equal(job, back)
+    assert.equal(text, tostring(job))
+    assert.same({ 7, 8 }, { done(job) })
+  end)
+
+  it("is not the next one's", function()
+    local function id(n) return n end
+    local list = {}
+    for i = 1, 100 do
+      list[i] = jobs.run(id, i)
+      done(list[i])
+    end
+    for i = 1, 100 do list[100 + i] = jobs.run(id, 100 + i) end
+    for i = 1, 200 do assert.equal(i, done(list[i])) end
+    for i = 1, 200 do assert.equal(i, done(list[i])) end
+  end)
+end)
+
 describe("a lot of values", function()
   it("cross, whatever their number and size", function()
     local many = {}
     for i = 1, 200 do many[i] = i end
-    local unpack = rawget(table, "unpack") or unpack
     assert.equal(200, select("#", done(jobs.run(echo, unpack(many)))))
     local long = ("x"):rep(2 ^ 20)
     assert.equal(long, (done(jobs.run(echo, long))))

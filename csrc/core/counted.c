@@ -41,7 +41,8 @@ void *weft_counted_keep(void *object)
 bool weft_counted_is_alone(const void *object)
 {
   /* Acquire: the partner is the release of those who held it before. */
-  return atomic_load_explicit(&((const counted *)object - 1)->holders, memory_order_acquire) == 1;
+  return atomic_load_explicit(&((const counted *)object - 1)->holders, memory_order_acquire) ==
+         1;
 }
 
 void weft_counted_drop(void *object)

@@ -226,6 +226,7 @@ struct universe {
   const void *handle_meta, *cancelled;
   parcels parcels;
   waitable *waitables;              /* all of them */
+  const void *waitable_meta;        /* the metatable of one that was looked at last */
   uint32_t orphans;                 /* of those, without an object of a script's */
   struct watch_block *watch_blocks; /* watches.c: all of them */
   lock_nodes lock_nodes;
@@ -243,10 +244,11 @@ struct universe {
   struct work *spare; /* memory of some that are over, by `after` */
   uint32_t spare_count;
   uint64_t work_count;
-  struct paths *paths;      /* of the last job that was started */
-  struct codes *codes;      /* transfer_codes.c */
-  struct servant *servant;  /* whose state this is, in a service's thread; else NULL */
-  struct servant *servants; /* services.h: those that it has started and that have not ended */
+  struct paths *paths;       /* of the last job that was started */
+  const char *path_texts[2]; /* jobs_start.c: the strings that those were made from */
+  struct codes *codes;       /* transfer_codes.c */
+  struct servant *servant;   /* whose state this is, in a service's thread; else NULL */
+  struct servant *servants;  /* services.h: those that it has started and that have not ended */
   struct service_call *calls; /* that it has made and that have not ended */
   uint64_t servant_count;
 };

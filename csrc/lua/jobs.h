@@ -42,7 +42,8 @@ typedef struct job_run {
   const work *awaits; /* whose end it waits for now, or NULL */
   pair pair;
   int views; /* in the registry: the list of the first views of its holds; LUA_NOREF for none */
-  int count; /* values on the aide */
+  int count; /* values on the aide, */
+  bool direct; /* or on the coroutine already */
   size_t first, last;
 } job_run;
 

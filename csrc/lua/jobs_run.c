@@ -333,16 +333,16 @@ static int resume(job_run *r, int nargs)
   return status;
 }
 
-/* Moves what is on the aide to the coroutine and calls it. */
+/* Calls what is on the aide, on the coroutine. */
 static bool call(job_run *r)
 {
   int count = r->count;
-  if (!make_room(r->pair.co, count)) {
+  if (!r->direct && !make_room(r->pair.co, count)) {
     r->work->wrong = "not enough memory";
     lua_settop(r->pair.aide, 0);
     return false;
   }
-  lua_xmove(r->pair.aide, r->pair.co, count);
+  if (!r->direct) lua_xmove(r->pair.aide, r->pair.co, count);
   int status = resume(r, count - 1);
   compat_clear_job_hook(r->pair.co);
   if (status == LUA_OK) return true;
@@ -379,6 +379,9 @@ static void wait_for_borrowers(job_run *r)
 static bool finish(job_run *r)
 {
   int count = lua_gettop(r->pair.co);
+  work *w = r->work;
+  w->output = transfer_write_plain(r->pair.co, r->me->universe, 1, count, false, &w->out);
+  if (w->output) return true;
   if (!make_room(r->pair.aide, count)) {
     r->work->wrong = "not enough memory";
     return false;
@@ -395,7 +398,11 @@ static bool begin(job_run *r)
     r->work->wrong = "not enough memory";
     return false;
   }
-  if (worker_protect(r->me, r->pair.aide, read_input, r, 0, LUA_MULTRET) == LUA_OK) return true;
+  const parcel *p = r->work->input;
+  r->direct = p->plain && transfer_push_plain(r->pair.co, r->me->universe, p);
+  if (r->direct) r->count = (int)p->value_count;
+  if (r->direct || worker_protect(r->me, r->pair.aide, read_input, r, 0, LUA_MULTRET) == LUA_OK)
+    return true;
   leave_error(r);
   return false;
 }

@@ -23,16 +23,58 @@ typedef struct plan {
 
 /* --- Paths and names ----------------------------------------------------------------------- */
 
+/* Its address is the key of the table of libraries; those behind it are of the two strings. */
+static const char paths_keys[3];
+
+static void keep_at(lua_State *L, int index, int key)
+{
+  lua_pushlightuserdata(L, (void *)&paths_keys[key]);
+  lua_pushvalue(L, index < 0 ? index - 1 : index);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* -> package */
+static void push_package(lua_State *L)
+{
+  lua_pushlightuserdata(L, (void *)&paths_keys[0]);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  if (lua_istable(L, -1)) return;
+  lua_pop(L, 1);
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "package");
+  lua_remove(L, -2);
+  keep_at(L, -1, 0);
+}
+
+/* path, cpath -> the same; whether they are the strings that were there last, which the registry keeps */
+static bool known_strings(lua_State *L, const universe *U)
+{
+  return lua_type(L, -2) == LUA_TSTRING && lua_tostring(L, -2) == U->path_texts[0] &&
+         lua_type(L, -1) == LUA_TSTRING && lua_tostring(L, -1) == U->path_texts[1];
+}
+
+static void keep_strings(lua_State *L, universe *U)
+{
+  U->path_texts[0] = U->path_texts[1] = NULL;
+  keep_at(L, -2, 1);
+  keep_at(L, -1, 2);
+  U->path_texts[0] = lua_tostring(L, -2);
+  U->path_texts[1] = lua_tostring(L, -1);
+}
+
 paths *jobs_take_paths(lua_State *L, universe *U, const char *who)
 {
   size_t length, clength;
-  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
-  lua_getfield(L, -1, "package");
+  push_package(L);
   lua_getfield(L, -1, "path");
   lua_getfield(L, -2, "cpath");
+  paths *known = U->paths;
+  if (known && known_strings(L, U)) {
+    lua_pop(L, 3);
+    return weft_counted_keep(known);
+  }
   const char *path = lua_tolstring(L, -2, &length), *cpath = lua_tolstring(L, -1, &clength);
   if (!path || !cpath) binding_misuse(L, "%s: package.path and cpath must be strings", who);
-  paths *known = U->paths;
   if (!known || strcmp(known->path, path) != 0 || strcmp(known->cpath, cpath) != 0) {
     known = weft_counted_new(sizeof *known + length + clength + 2, NULL);
     if (!known) luaL_error(L, "%s: not enough memory", who);
@@ -41,7 +83,8 @@ paths *jobs_take_paths(lua_State *L, universe *U, const char *who)
     weft_counted_drop(U->paths);
     U->paths = known;
   }
-  lua_pop(L, 4);
+  keep_strings(L, U);
+  lua_pop(L, 3);
   return weft_counted_keep(known);
 }
 
@@ -145,7 +188,10 @@ static int start(lua_State *L, const plan *p)
   job_object *o = job_new(L, U, c, p->who);
   work *w = o->work;
   if (p->kind == WORK_KERNEL) take_kernel(L, w, p);
-  w->input = transfer_write_in(L, p->first, count, TRANSFER_ARGUMENTS, true, &w->in);
+  if (p->kind == WORK_FUNCTION && lua_isfunction(L, p->first))
+    w->input = transfer_write_plain(L, U, p->first, count, true, &w->in);
+  if (!w->input)
+    w->input = transfer_write_in(L, p->first, count, TRANSFER_ARGUMENTS, true, &w->in);
   w->paths = jobs_take_paths(L, U, p->who);
   set_name(L, U, w, p->name, p->who);
   lend(L, w, p);

@@ -46,7 +46,8 @@ typedef struct parcel {
   uint32_t object_count; /* tables, functions and what travels by reference */
   size_t size;
   bool within; /* in memory of who has it: only what it refers to is its own */
-  uint8_t bytes[];
+  bool plain;  /* numbers, booleans and nil, perhaps behind a function that captures nothing */
+  _Alignas(8) uint8_t bytes[]; /* behind all padding: the head may be written after them */
 } parcel;
 
 /* Memory for a parcel of a few numbers. */
@@ -93,6 +94,11 @@ parcel *transfer_write(lua_State *L, int first, int count, enum transfer_what wh
 parcel *transfer_write_in(lua_State *L, int first, int count, enum transfer_what what,
                           bool has_function, parcel_room *room);
 
+/* The same without writer, error or need of memory: NULL if it is not that easy. A function must have
+   been written before. */
+parcel *transfer_write_plain(lua_State *L, universe *U, int first, int count, bool has_function,
+                             parcel_room *room);
+
 /* --- transfer_codes.c --- */
 /* The code of a function: a counted object, which nobody changes. */
 typedef struct code {
@@ -102,7 +108,7 @@ typedef struct code {
 } code;
 
 /* Whether this state knows what came of the code when it was loaded. -> that, or nothing */
-bool codes_push_loaded(lua_State *L, code *c);
+bool codes_push_loaded(lua_State *L, const struct codes *known, code *c);
 void codes_remember(lua_State *L, code *c); /* value on top -> the same: it came of that code */
 void codes_fini(universe *U);
 
@@ -122,6 +128,9 @@ typedef struct transfer_side {
   const void *job; /* the work that what is lent is lent to, or NULL */
 } transfer_side;
 
+/* -> values of a plain parcel; false if its function must be loaded, or where there is no room for so many
+   without asking. Needs no memory. */
+bool transfer_push_plain(lua_State *L, const universe *U, const parcel *p);
 /* -> values; how many. Raises if the parcel is damaged, or for want of memory. */
 int transfer_read(lua_State *L, const parcel *p, const transfer_side *side);
 

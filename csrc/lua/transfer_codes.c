@@ -19,10 +19,14 @@
 #define WRITTEN 64
 #define LOADED 256
 
+/* What a function captures. */
+enum captured { CAPTURES_NOTHING, CAPTURES_GLOBALS, CAPTURES_MORE };
+
 struct codes {
   int functions; /* in the registry: a weak list of functions; their codes are in `written` */
   int makers;    /* in the registry: a list of what came of `loaded` */
   const void *addresses[WRITTEN];
+  uint8_t captures[WRITTEN];
   code *written[WRITTEN];
   code *hashed[WRITTEN];
   code *loaded[LOADED];
@@ -92,6 +96,26 @@ static code *find_written(lua_State *L, const struct codes *known, int index, ui
   return same ? known->written[place] : NULL;
 }
 
+code *codes_find_plain(lua_State *L, const struct codes *known, int index, bool *globals)
+{
+  if (!known || !known->makers) return NULL;
+  uint32_t place = place_of(lua_topointer(L, index));
+  if (known->captures[place] == CAPTURES_MORE) return NULL;
+  *globals = known->captures[place] == CAPTURES_GLOBALS;
+  return find_written(L, known, index, place);
+}
+
+static enum captured what_captures(lua_State *L, int index)
+{
+  const char *name = lua_getupvalue(L, index, 1);
+  if (!name) return CAPTURES_NOTHING;
+  bool globals = strcmp(name, "_ENV") == 0;
+  lua_pop(L, 1);
+  if (!lua_getupvalue(L, index, 2)) return globals ? CAPTURES_GLOBALS : CAPTURES_MORE;
+  lua_pop(L, 1);
+  return CAPTURES_MORE;
+}
+
 static bool is_code(const code *c, uint64_t hash, const void *bytes, size_t length)
 {
   return c && c->hash == hash && c->length == length && memcmp(c->bytes, bytes, length) == 0;
@@ -140,17 +164,17 @@ code *codes_of(lua_State *L, writer *w, int index)
   lua_rawseti(L, -2, (int)place + 1); /* in the list's own room: never raises */
   lua_pop(L, 1);
   replace(&known->written[place], c);
+  known->captures[place] = (uint8_t)what_captures(L, index);
   known->addresses[place] = lua_topointer(L, index);
   return c;
 }
 
 /* --- Reading ------------------------------------------------------------------------------- */
 
-bool codes_push_loaded(lua_State *L, code *c)
+bool codes_push_loaded(lua_State *L, const struct codes *known, code *c)
 {
-  const struct codes *known = codes_here(L);
   uint32_t place = (uint32_t)c->hash & (LOADED - 1);
-  const code *there = known ? known->loaded[place] : NULL;
+  const code *there = known && known->makers ? known->loaded[place] : NULL;
   if (there != c && !is_code(there, c->hash, c->bytes, c->length)) return false;
   lua_rawgeti(L, LUA_REGISTRYINDEX, known->makers);
   lua_rawgeti(L, -1, (int)place + 1);

@@ -131,7 +131,7 @@ static bool push_new_maker(lua_State *L, const code *c)
    neither, is the same for all jobs; the others have captured locals of their own. */
 static void push_function(lua_State *L, code *c)
 {
-  bool known = codes_push_loaded(L, c);
+  bool known = codes_push_loaded(L, binding_universe(L)->codes, c);
   if (!known && WEFT_LUAJIT && (known = push_new_maker(L, c))) codes_remember(L, c);
   if (known && WEFT_LUAJIT) lua_call(L, 0, 1);
   if (known) return;
@@ -384,6 +384,44 @@ static void read_objects(lua_State *L, reader *r)
       read_upvalues(L, r);
     lua_pop(L, 1);
   }
+}
+
+static const uint8_t *push_plain_value(lua_State *L, const uint8_t *at)
+{
+  uint8_t tag = *at++;
+  double number;
+  int64_t whole;
+  switch (tag) {
+  case TAG_INTEGER:
+    memcpy(&whole, at, sizeof whole);
+    lua_pushinteger(L, (lua_Integer)whole);
+    return at + sizeof whole;
+  case TAG_FLOAT:
+    memcpy(&number, at, sizeof number);
+    lua_pushnumber(L, number);
+    return at + sizeof number;
+  case TAG_NIL:
+    lua_pushnil(L);
+    return at;
+  default:
+    lua_pushboolean(L, tag == TAG_TRUE);
+    return at;
+  }
+}
+
+/* Not on LuaJIT, where a function needs globals of its own. */
+bool transfer_push_plain(lua_State *L, const universe *U, const parcel *p)
+{
+  const uint8_t *at = p->bytes;
+  uint32_t left = p->value_count;
+  if (left > LUA_MINSTACK / 2) return false;
+  if (p->object_count > 0) {
+    if (WEFT_LUAJIT || !codes_push_loaded(L, U->codes, p->references[0].object)) return false;
+    at += 1 + sizeof(uint32_t);
+    left--;
+  }
+  for (; left > 0; left--) at = push_plain_value(L, at);
+  return true;
 }
 
 int transfer_read(lua_State *L, const parcel *p, const transfer_side *side)

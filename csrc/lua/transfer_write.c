@@ -263,6 +263,69 @@ static void put_all(lua_State *L, writer *w, int first, int count)
   }
 }
 
+/* At `at`, if there is room before `end`: behind it, or NULL. */
+static uint8_t *put_plain_value(lua_State *L, int index, uint8_t *at, const uint8_t *end,
+                                bool *plain)
+{
+  size_t length = 0;
+  const char *text = NULL;
+  int type = lua_type(L, index);
+  if (type == LUA_TSTRING) text = lua_tolstring(L, index, &length);
+  if (end - at < 9 || length > (size_t)(end - at) - 5) return NULL;
+  switch (type) {
+  case LUA_TNIL:
+    *at = TAG_NIL;
+    return at + 1;
+  case LUA_TBOOLEAN:
+    *at = lua_toboolean(L, index) ? TAG_TRUE : TAG_FALSE;
+    return at + 1;
+  case LUA_TNUMBER:
+    if ((*at = compat_is_integer(L, index) ? TAG_INTEGER : TAG_FLOAT) == TAG_INTEGER)
+      memcpy(at + 1, &(int64_t){(int64_t)lua_tointeger(L, index)}, sizeof(int64_t));
+    else
+      memcpy(at + 1, &(double){lua_tonumber(L, index)}, sizeof(double));
+    return at + 9;
+  case LUA_TSTRING:
+    *plain = false;
+    *at = TAG_STRING;
+    memcpy(at + 1, &(uint32_t){(uint32_t)length}, sizeof(uint32_t));
+    memcpy(at + 5, text, length);
+    return at + 5 + length;
+  default:
+    return NULL;
+  }
+}
+
+parcel *transfer_write_plain(lua_State *L, universe *U, int first, int count, bool has_function,
+                             parcel_room *room)
+{
+  parcel *p = (parcel *)room;
+  reference *function = (reference *)(room->bytes + sizeof *room) - 1;
+  uint8_t *at = p->bytes, *end = (uint8_t *)function - 2;
+  bool globals = false, plain = true;
+  code *c = has_function ? codes_find_plain(L, U->codes, first, &globals) : NULL;
+  if (has_function && !c) return NULL;
+  if (c) {
+    *at = TAG_FUNCTION;
+    memset(at + 1, 0, sizeof(uint32_t));
+    at += 1 + sizeof(uint32_t);
+  }
+  for (int i = has_function; i < count && at; i++)
+    at = put_plain_value(L, first + i, at, end, &plain);
+  if (!at) return NULL;
+  if (c) *at++ = globals;
+  if (globals) *at++ = TAG_GLOBALS;
+  *p = (parcel){.references = function,
+                .reference_count = has_function,
+                .value_count = (uint32_t)count,
+                .object_count = has_function,
+                .size = (size_t)(at - p->bytes),
+                .within = true,
+                .plain = plain && !globals};
+  if (c) *function = (reference){REFERENCE_CODE, weft_counted_keep(c)};
+  return p;
+}
+
 parcel *transfer_write_in(lua_State *L, int first, int count, enum transfer_what what,
                           bool has_function, parcel_room *room)
 {

@@ -71,6 +71,9 @@ void map_add(lua_State *L, map *m, const void *key, uint64_t value);
 /* --- transfer_codes.c --- */
 /* The code of the function at `index`, with a reference; raises for want of memory. */
 code *codes_of(lua_State *L, writer *w, int index);
+/* What was written of a function that captures nothing but perhaps its globals, as a captured local; or
+   NULL. Without a reference. Needs no memory. */
+code *codes_find_plain(lua_State *L, const struct codes *known, int index, bool *globals);
 
 /* --- transfer_path.c --- */
 /* Says which value cannot cross, with its path: the one at `value`, met just now. `name` is what the

@@ -16,11 +16,18 @@ static waitable **slot_of(lua_State *L, int index)
 {
   waitable **slot = lua_touserdata(L, index);
   if (!slot || lua_islightuserdata(L, index) || !lua_getmetatable(L, index)) return NULL;
+  const void *meta = lua_topointer(L, -1);
+  if (meta == binding_universe(L)->waitable_meta) {
+    lua_pop(L, 1);
+    return slot;
+  }
   lua_pushlightuserdata(L, (void *)&kind_key);
   lua_rawget(L, -2);
   const waitable_kind *kind = lua_touserdata(L, -1);
   lua_pop(L, 2);
-  return kind ? slot : NULL;
+  if (!kind) return NULL;
+  binding_universe(L)->waitable_meta = meta; /* of a table that the registry keeps */
+  return slot;
 }
 
 waitable *waitables_test(lua_State *L, int index)
