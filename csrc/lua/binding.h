@@ -225,7 +225,9 @@ struct universe {
   int callbacks; /* > 0 while a callback runs that is no part of the running routine */
   const void *handle_meta, *cancelled;
   parcels parcels;
-  waitable *waitables;              /* all of them */
+  waitable *waitables;    /* all of them */
+  waitable *spare_blocks; /* memory of some that are gone, all of one size */
+  uint32_t spare_block_count;
   const void *waitable_meta;        /* the metatable of one that was looked at last */
   uint32_t orphans;                 /* of those, without an object of a script's */
   struct watch_block *watch_blocks; /* watches.c: all of them */

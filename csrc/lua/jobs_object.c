@@ -220,6 +220,7 @@ static void job_drop(universe *U, uint64_t value)
 
 static const waitable_kind job_kind = {.name = "job",
                                        .a_name = "a job",
+                                       .many = true,
                                        .arm = job_arm,
                                        .push = job_push,
                                        .drop = job_drop,

@@ -32,8 +32,12 @@ static void work_end(void *object)
   weft_counted_drop(w->crew);
 }
 
-/* Memory of so many is kept for others: what was used last is in the cache. */
-#define MAX_SPARE 1024
+/* Of as many as there may be at once memory is kept for others: what was used last is in the cache, and
+   to give all of it back after each burst would cost more than the jobs. */
+static uint32_t max_spare(const crew *c)
+{
+  return c->config.capacity ? c->config.capacity : 4096;
+}
 
 static work *take_spare(universe *U)
 {
@@ -51,7 +55,7 @@ static void free_spare(universe *U)
 
 void work_give_back(universe *U, work *w)
 {
-  if (U->spare_count == MAX_SPARE || U->closed || !weft_counted_is_alone(w)) {
+  if (U->closed || U->spare_count >= max_spare(w->crew) || !weft_counted_is_alone(w)) {
     weft_counted_drop(w);
     return;
   }

@@ -55,11 +55,35 @@ static void unlink_block(waitable *w)
   if (w->next) w->next->prev = w->prev;
 }
 
+/* Memory of so many is kept: objects that scripts make by the thousand are all of one kind. */
+#define MAX_SPARE 4096
+
+static waitable *take_block(lua_State *L, universe *U, size_t size)
+{
+  waitable *w = U->spare_blocks;
+  if (!w || w->size != size) return binding_alloc(L, NULL, 0, size);
+  U->spare_blocks = w->next;
+  U->spare_block_count--;
+  return w;
+}
+
+static void give_block(lua_State *L, universe *U, waitable *w)
+{
+  bool fits = !U->spare_blocks || U->spare_blocks->size == w->size;
+  if (U->closed || !w->kind->many || !fits || U->spare_block_count == MAX_SPARE) {
+    binding_alloc(L, w, w->size, 0);
+    return;
+  }
+  w->next = U->spare_blocks;
+  U->spare_blocks = w;
+  U->spare_block_count++;
+}
+
 static void free_block(lua_State *L, waitable *w)
 {
   unlink_block(w);
   w->kind->fini(L, w);
-  binding_alloc(L, w, w->size, 0);
+  give_block(L, w->universe, w);
 }
 
 /* Of those whose userdata went while somebody was still to run with what it had been told. */
@@ -80,7 +104,7 @@ waitable *waitables_new(lua_State *L, const waitable_kind *kind, size_t size, co
   *slot = NULL;
   if (U->closed) binding_misuse(L, "%s: the Lua state is closing", who);
   if (U->orphans) free_orphans(L, U);
-  waitable *w = binding_alloc(L, NULL, 0, size);
+  waitable *w = take_block(L, U, size);
   if (!w) binding_failed(L, who, WEFT_NOMEM);
   memset(w, 0, size);
   w->size = size;
@@ -128,6 +152,11 @@ static int object_gc(lua_State *L)
 void waitables_fini(lua_State *L, universe *U)
 {
   while (U->waitables) free_block(L, U->waitables);
+  for (waitable *w = U->spare_blocks, *next; w; w = next) {
+    next = w->next;
+    binding_alloc(L, w, w->size, 0);
+  }
+  U->spare_blocks = NULL;
 }
 
 /* -> metatable */

@@ -34,6 +34,7 @@ typedef struct wait_call {
 typedef struct waitable_kind {
   const char *name;   /* "signal", for inspect */
   const char *a_name; /* "a signal", for messages */
+  bool many;          /* scripts make them by the thousand: memory is kept for the next */
   /* Arms the wait, as `weft_arm_event` answers; also WEFT_CLOSED. Never raises. */
   weft_status (*arm)(wait_call *call);
   /* -> what a wait gives that ended with `value`; how many values, -1 without memory. Never raises. */
