@@ -126,24 +126,21 @@ end
 
 local returnedAt = setmetatable({}, { __mode = "k" }) -- in debug
 
--- A finalizer may have let go of the bin, or put so much into others that there is no room.
-local function fits(self, bin)
-  return bin and binOf(self, bin.kind, bin.count) == bin
-    and self._keptBytes + bin.bytes <= self._keepBytes
-end
-
 -- Raises while a job has any of it, and without memory: then it is rented still, as it was. So what
--- may raise comes first, and what follows the seal asks for no memory.
+-- may raise comes first; what follows the seal asks for no memory, not even for a deeper call.
 local function giveBack(self, buffer, where)
   local why = "given back to its pool" .. (where and ", at " .. where or "")
   local bin = not self._debug and makePlace(self, self._out[buffer])
   if self._debug then returnedAt[buffer] = false end
   if self._clear then fill(buffer, 0) end
   seal(buffer, why)
+  -- A finalizer may have let go of the bin, or put so much into others that there is no room.
+  local fits = bin and self._bins[bin.kind][bin.count] == bin
+    and self._keptBytes + bin.bytes <= self._keepBytes
   unbind(self, buffer)
   self._out[buffer] = nil
   self._rented = self._rented - 1
-  if not fits(self, bin) then
+  if not fits then
     if self._debug then returnedAt[buffer] = where end
     self._dropped = self._dropped + 1
     return

@@ -124,7 +124,9 @@ end
 function rentals.bind(self, owner, thing)
   local ok, err = pcall(append, self, owner, thing)
   if not ok then
-    self._listOf[thing], self._placeOf[thing] = nil, nil
+    -- LuaJIT makes room for a key also to set nil: only where it stands.
+    if self._listOf[thing] then self._listOf[thing] = nil end
+    if self._placeOf[thing] then self._placeOf[thing] = nil end
     rentals.drop(self, thing)
     error(err, 0)
   end
