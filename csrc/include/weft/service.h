@@ -120,8 +120,8 @@ void weft_service_stop(weft_service *service, int64_t drain);
 /*
 ** Waits until `main` has returned and the thread is gone; `status`, if not NULL, gets what it returned.
 ** Any number of threads may. Does not stop it; if it was told to stop, before or meanwhile, drops what is
-** left in its inbox when the time of that is over. WEFT_TIMEOUT: it still runs; a thread is never ended by force. WEFT_OWN_THREAD,
-** WEFT_STOPPED.
+** left in its inbox when the time of that is over. WEFT_TIMEOUT: it still runs; a thread is never ended
+** by force. WEFT_OWN_THREAD, WEFT_STOPPED.
 */
 weft_status weft_service_join(weft_service *service, int64_t timeout, weft_status *status);
 
