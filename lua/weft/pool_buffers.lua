@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- pool_buffers.lua - `weft.pool.buffers`: buffers that are rented by type and count.
 --
--- A bin has the buffers of one type and count. What waits in one is sealed: the counts that guard
--- loans (csrc/lua/loans.c) refuse each touch, also through slices, and also in compiled code.
+-- A bin has the buffers of one type and count, in a table of their own (rentals.lua says why). What
+-- waits in one is sealed: the counts that guard loans (csrc/lua/loans.c) refuse each touch, also
+-- through slices, and also in compiled code.
 local core = require "weft.core"
 local rentals = require "weft.rentals"
 
@@ -48,7 +49,7 @@ local function dropBin(self, bin)
   self._bins[bin.kind][bin.count] = nil
   self._keptBytes = self._keptBytes - bin.kept * bin.bytes
   self._kept, self._dropped = self._kept - bin.kept, self._dropped + bin.kept
-  for i = 1, bin.kept do bin[i] = nil end
+  for i = 1, bin.kept do bin.things[i] = nil end
   bin.kept = 0
 end
 
@@ -78,7 +79,7 @@ local function makePlace(self, bin)
   bin = binOf(self, bin.kind, bin.count) or addBin(self, bin)
   if not hasRoom(self, bin) then return false end
   local at = bin.kept + 1
-  if bin[at] == nil then bin[at] = false end
+  if bin.things[at] == nil then bin.things[at] = false end
   return bin
 end
 
@@ -92,14 +93,15 @@ local function make(self, kind, count)
   self._made = self._made + 1
   if binOf(self, kind, #buffer) then return buffer, binOf(self, kind, #buffer) end
   local bin = {
-    kind = kind, count = #buffer, bytes = #buffer * BYTES[kind], kept = 0, used = 0, place = 0,
+    kind = kind, count = #buffer, bytes = #buffer * BYTES[kind], things = {}, kept = 0, used = 0,
+    place = 0,
   }
   return buffer, binOf(self, kind, #buffer) or addBin(self, bin) -- a finalizer may have added one
 end
 
 local function take(self, bin)
-  local buffer = bin[bin.kept]
-  bin[bin.kept] = nil
+  local buffer = bin.things[bin.kept]
+  bin.things[bin.kept] = nil
   bin.kept = bin.kept - 1
   self._kept, self._keptBytes = self._kept - 1, self._keptBytes - bin.bytes
   unseal(buffer)
@@ -112,7 +114,7 @@ function BufferPool:rent(kind, count, owner)
   local buffer
   local bin = binOf(self, kind, count)
   if bin and bin.kept > 0 then
-    self._out[bin[bin.kept]] = bin -- asks for memory, so it comes first
+    self._out[bin.things[bin.kept]] = bin -- asks for memory, so it comes first
     buffer = take(self, bin)
   else
     buffer, bin = make(self, kind, count)
@@ -146,7 +148,7 @@ local function giveBack(self, buffer, where)
     return
   end
   bin.kept = bin.kept + 1
-  bin[bin.kept] = buffer
+  bin.things[bin.kept] = buffer
   self._kept, self._keptBytes = self._kept + 1, self._keptBytes + bin.bytes
 end
 

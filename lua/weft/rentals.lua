@@ -61,7 +61,9 @@ function rentals.stats(self)
 end
 
 -- --- Owners ---------------------------------------------------------------------------------
--- What an owner has rented stands in a list; each thing knows its list and its place there.
+-- What an owner has rented stands in a list; each thing knows its list and its place there. The
+-- things are in a table that has nothing else: LuaJIT, when it finds no memory for a table's other
+-- part, loses what was to go from that to the places.
 
 ---Whether an owner may rent; raises at the caller of who asks if it is none.
 function rentals.checkOwner(owner, who)
@@ -76,9 +78,10 @@ end
 local function unbind(self, thing)
   local list, at = self._listOf[thing], self._placeOf[thing]
   if not list then return end
-  local last = list[#list]
-  list[at], self._placeOf[last] = last, at
-  list[#list], self._listOf[thing], self._placeOf[thing] = nil, nil, nil
+  local things = list.things
+  local last = things[#things]
+  things[at], self._placeOf[last] = last, at
+  things[#things], self._listOf[thing], self._placeOf[thing] = nil, nil, nil
 end
 
 ---Leaves what is rented to the collector.
@@ -91,9 +94,10 @@ end
 -- All of them go back, also if one cannot; the first error is raised then.
 local function endList(self, list)
   local failed, err = false, nil
+  local things = list.things
   self._lists[list.owner] = nil
-  while #list > 0 do
-    local thing = list[#list]
+  while #things > 0 do
+    local thing = things[#things]
     local ok, problem = pcall(self._takeBack, self, thing, "the end of its owner")
     if not ok then
       rentals.drop(self, thing)
@@ -105,7 +109,7 @@ end
 
 local function listOf(self, owner)
   if self._lists[owner] then return self._lists[owner] end
-  local list = { owner = owner }
+  local list = { owner = owner, things = {} }
   owner:onDestroyed(function() endList(self, list) end)
   if not self._lists[owner] then self._lists[owner] = list end -- a finalizer may have made one
   return self._lists[owner]
@@ -113,9 +117,9 @@ end
 
 local function append(self, owner, thing)
   local list = listOf(self, owner)
-  local at = #list + 1
+  local at = #list.things + 1
   self._listOf[thing], self._placeOf[thing] = list, at
-  list[at] = thing
+  list.things[at] = thing
 end
 
 ---Puts a thing that is rented into the list of an owner. Without memory it is dropped. False if
