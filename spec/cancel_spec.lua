@@ -205,20 +205,21 @@ describe("cancelling a waiting routine", function()
     assert.equal("expired", first:status())
   end)
 
-  it("leaves a hundred thousand others as they were", function()
-    local world = support.world{ capacity = 100001 }
+  it("leaves thousands of others as they were", function()
+    local count = support.plain and 100000 or 5000
+    local world = support.world{ capacity = count + 1 }
     local woken = 0
     local handles = {}
-    for i = 1, 100001 do
+    for i = 1, count + 1 do
       handles[i] = world:start(function() routine.wait(1 + i % 7) woken = woken + 1 end)
     end
     world:tick(0)
-    handles[50000]:cancel()
-    assert.equal(100000, world:stats().sleeping)
+    handles[count / 2]:cancel()
+    assert.equal(count, world:stats().sleeping)
     assert.equal(1, world:tick(0))
     for _ = 1, 8 do world:tick(1) end
-    assert.equal(100000, woken)
-    assert.equal("cancelled", handles[50000]:status())
+    assert.equal(count, woken)
+    assert.equal("cancelled", handles[count / 2]:status())
     assert.equal(0, world:stats().active)
   end)
 end)

@@ -19,14 +19,13 @@ local function howMany()
   if asked then return asked end
   if FIRST then return 1 end
   if support.stress then return 5 end
-  local plain = mode == "release" and not os.getenv "WEFT_JIT" and not os.getenv "WEFT_HOTLOOP"
-  return plain and 100 or 20
+  return support.plain and 100 or 12
 end
 
 -- The name that scripts/test has for this run of this file.
 local function part()
   local label = support.vm
-  if mode ~= "release" then label = label .. "-" .. (mode == "debug" and "valgrind" or mode) end
+  if mode ~= "release" then label = label .. "-" .. mode end
   if os.getenv "WEFT_JIT" == "off" then label = label .. "-joff" end
   if support.stress then label = label .. "-gc" end
   return ("specs/%s%s/model_spec"):format(label,

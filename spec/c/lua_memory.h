@@ -48,12 +48,13 @@ static void arm_lua(size_t granted, bool lasting)
   fault.armed = true;
 }
 
-/* Runs source with request after request failing, of Lua or of the core, until it gets through.
+/* Runs source with request after request failing (one in thirteen on Valgrind), of Lua or of the core,
+   until it gets through.
    Nothing but missing memory may be what it raises. LuaJIT forgets a finalizer for whose call there
    is no memory, so it collects nothing meanwhile. */
 static void try_without_memory(lua_State *L, const char *source, bool core)
 {
-  for (size_t n = 0;; n++) {
+  for (size_t n = 0;; n += unit_on_valgrind() ? 13 : 1) {
     if (luaL_loadstring(L, source)) fail_msg("%s", lua_tostring(L, -1));
     uint64_t failed_before = failing_failed(FAILING_MALLOC);
     if (core)
