@@ -154,8 +154,8 @@ static void end_single(weft_pool *pool, weft__seat *seat, weft__slot *slot, uint
       memory_order_acq_rel, memory_order_relaxed)) {
   }
   if (traits & TRAIT_NOTIFY) tell(pool, slot, traits, word);
+  if (barrier) weft__barrier_let_go(seat, barrier); /* before who waits for all jobs goes on */
   count_end(pool, seat, state);
-  if (barrier) weft__barrier_let_go(seat, barrier);
   uint32_t first = (uint32_t)((word & SLOT_WAITERS) >> SLOT_WAITER_SHIFT);
   if (first) weft__strand_ready_all(pool, seat, first);
   if (word & SLOT_OUTSIDE) weft__event_raise(slot);
