@@ -60,7 +60,8 @@ static barrier_object *push_object(lua_State *L)
 
 void barrier_push(lua_State *L, void *counted)
 {
-  push_object(L)->gate = weft_counted_keep(counted);
+  barrier_object *o = push_object(L); /* may raise, and comes first therefore */
+  o->gate = weft_counted_keep(counted);
 }
 
 static uint32_t check_count(lua_State *L, int index, int least, int otherwise, const char *who)

@@ -36,7 +36,8 @@ static kernel_object *push_object(lua_State *L)
 
 void kernel_push(lua_State *L, kernel *k)
 {
-  push_object(L)->kernel = weft_counted_keep(k);
+  kernel_object *o = push_object(L); /* may raise, and comes first therefore */
+  o->kernel = weft_counted_keep(k);
 }
 
 static void kernel_end(void *object)
