@@ -10,6 +10,9 @@
 /* Addresses, the keys of: the writers' metatable; the writer that is kept; a table for its list. */
 static const char meta_key, writer_key, order_key;
 
+/* Room for so many is left behind many bytes. */
+#define USUAL_REFERENCES 8
+
 int writer_no_memory(lua_State *L)
 {
   return luaL_error(L, "weft.jobs: not enough memory for what is to cross");
@@ -52,9 +55,15 @@ static void writer_init(writer *w)
   w->in_key = false;
 }
 
+/* Bytes for which a writer has no room of its own stand in what can be their parcel. */
+static parcel *around(const writer *w)
+{
+  return w->bytes == w->small ? NULL : (parcel *)(w->bytes - offsetof(parcel, bytes));
+}
+
 static void writer_fini(writer *w)
 {
-  if (w->bytes != w->small) weft_counted_drop(w->bytes);
+  weft_counted_drop(around(w));
   if (w->items != w->few) weft_counted_drop(w->items);
   map_fini(&w->objects);
   map_fini(&w->upvalues);
@@ -143,17 +152,25 @@ static void *grown(lua_State *L, void *array, const void *inner, size_t used, si
     }                                                                                          \
   } while (0)
 
+static void parcel_end(void *object)
+{
+  parcel *p = object;
+  drop_references(p->references, p->reference_count);
+  weft_counted_drop(p->lendings);
+}
+
 /* --- Bytes --------------------------------------------------------------------------------- */
 
 bool writer_put_try(writer *w, const void *data, size_t size)
 {
   if (size > w->room - w->size) {
-    size_t room = w->room * 2 > w->size + size ? w->room * 2 : w->size + size;
-    uint8_t *larger = weft_counted_new(room, NULL);
+    size_t least = w->size + size + USUAL_REFERENCES * sizeof(reference);
+    size_t room = w->room * 2 > least ? w->room * 2 : least;
+    parcel *larger = weft_counted_new(offsetof(parcel, bytes) + room, parcel_end);
     if (!larger) return false;
-    memcpy(larger, w->bytes, w->size);
-    if (w->bytes != w->small) weft_counted_drop(w->bytes);
-    w->bytes = larger;
+    memcpy(larger->bytes, w->bytes, w->size);
+    weft_counted_drop(around(w));
+    w->bytes = larger->bytes;
     w->room = room;
   }
   if (size) memcpy(w->bytes + w->size, data, size);
@@ -265,13 +282,6 @@ void writer_add_lending(lua_State *L, writer *w, const lending *l)
 
 /* --- Beginning and ending ------------------------------------------------------------------ */
 
-static void parcel_end(void *object)
-{
-  parcel *p = object;
-  drop_references(p->references, p->reference_count);
-  weft_counted_drop(p->lendings);
-}
-
 void transfer_drop(parcel *p)
 {
   if (p && p->within)
@@ -280,13 +290,18 @@ void transfer_drop(parcel *p)
     weft_counted_drop(p);
 }
 
-/* Takes the references and lendings over from the writer. */
+/* Takes the references and lendings over from the writer, and the bytes where the references fit
+   behind them. */
 static parcel *make_parcel(lua_State *L, writer *w, int count, parcel_room *room)
 {
   size_t align = sizeof *w->references, references = w->reference_count * align;
   size_t bytes = (sizeof(parcel) + w->size + align - 1) / align * align;
   bool within = room && bytes + references <= sizeof *room;
-  parcel *p = within ? (parcel *)room : weft_counted_new(bytes + references, parcel_end);
+  parcel *own = around(w);
+  if (own && bytes + references > offsetof(parcel, bytes) + w->room) own = NULL;
+  parcel *p = within ? (parcel *)room
+              : own  ? own
+                     : weft_counted_new(bytes + references, parcel_end);
   if (!p) writer_no_memory(L);
   *p = (parcel){.references = (reference *)((char *)p + bytes),
                 .reference_count = w->reference_count,
@@ -296,7 +311,10 @@ static parcel *make_parcel(lua_State *L, writer *w, int count, parcel_room *room
                 .object_count = w->count,
                 .size = w->size,
                 .within = within};
-  memcpy(p->bytes, w->bytes, w->size);
+  if (p == own)
+    w->bytes = w->small;
+  else
+    memcpy(p->bytes, w->bytes, w->size);
   if (references) memcpy(p->references, w->references, references);
   w->lendings = NULL;
   w->reference_count = w->lending_count = 0;

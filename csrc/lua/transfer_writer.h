@@ -48,7 +48,8 @@ typedef struct writer {
 /* --- transfer_writer.c --- */
 /* For want of memory these raise, but for one; what is written so far is freed with the writer. */
 writer *writer_begin(lua_State *L); /* -> writer, the place of `order` */
-/* The parcel of `count` values, in the room if there is one and it is enough; the writer and what stands above it are gone from the stack. */
+/* The parcel of `count` values, in the room if there is one and it is enough; the writer and what stands
+   above it are gone from the stack. */
 parcel *writer_finish(lua_State *L, writer *w, int count, parcel_room *room);
 int writer_no_memory(lua_State *L);                            /* raises */
 bool writer_put_try(writer *w, const void *data, size_t size); /* false without memory */
