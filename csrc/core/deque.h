@@ -100,17 +100,24 @@ static inline bool weft__deque_pop(weft__deque *deque, uint32_t *item)
   return won;
 }
 
+/* Whether somebody wants an item. */
+typedef bool weft__deque_fits(const void *pool, const void *group, uint32_t item);
+
 /*
 ** Anybody but the owner: takes the oldest. False if there is none or another was faster; `*raced`
 ** is set then. The item is read before `top` is moved: after that its place may be filled anew.
+** With `fits`, only an item for which that is true: it may be asked about one that is taken meanwhile.
 */
-static inline bool weft__deque_steal(weft__deque *deque, uint32_t *item, bool *raced)
+static inline bool weft__deque_steal_if(weft__deque *deque, weft__deque_fits *fits,
+                                        const void *pool, const void *group, uint32_t *item,
+                                        bool *raced)
 {
   int64_t top = atomic_load_explicit(&deque->top, memory_order_seq_cst);
   /* Partner: the release in push, whose item and what it stands for are seen after this. */
   int64_t bottom = atomic_load_explicit(&deque->bottom, memory_order_seq_cst);
   if (top >= bottom) return false;
   uint32_t taken = atomic_load_explicit(&deque->items[top & deque->mask], memory_order_relaxed);
+  if (fits && !fits(pool, group, taken)) return false;
   if (!atomic_compare_exchange_strong_explicit(&deque->top, &top, top + 1, memory_order_seq_cst,
                                                memory_order_relaxed)) {
     *raced = true;
@@ -118,6 +125,11 @@ static inline bool weft__deque_steal(weft__deque *deque, uint32_t *item, bool *r
   }
   *item = taken;
   return true;
+}
+
+static inline bool weft__deque_steal(weft__deque *deque, uint32_t *item, bool *raced)
+{
+  return weft__deque_steal_if(deque, NULL, NULL, NULL, item, raced);
 }
 
 #endif

@@ -444,6 +444,9 @@ bool weft__barrier_arm(weft__strand *strand);
 
 /* `count` jobs of the group have ended. */
 void weft__group_end(weft_pool *pool, weft__seat *seat, weft_group *group, int64_t count);
+
+/* A job of the group has been queued: a thread that sleeps until the group is over may do it. */
+void weft__group_call(weft_group *group);
 void weft__group_fail(weft_group *group, weft_status status);
 /* Tells the group what this thread owes it. */
 void weft__seat_pay(weft__seat *seat);

@@ -230,10 +230,29 @@ bool weft__seat_find_own(weft__seat *seat, uint32_t *entry)
   return false;
 }
 
-static bool is_of_group(const weft_pool *pool, const weft_group *group, uint32_t entry)
+static bool is_of_group(const void *jobs, const void *group, uint32_t entry)
 {
+  const weft_pool *pool = jobs;
   if (entry & ENTRY_STRAND) return false;
   return atomic_load_explicit(&pool->slots[entry].group, memory_order_relaxed) == group;
+}
+
+/* From the queues of others, where it is what would be stolen next. */
+static bool steal_of_group(weft__seat *seat, const weft_group *group, uint32_t *entry)
+{
+  weft_pool *pool = seat->pool;
+  uint32_t count = atomic_load_explicit(&pool->seats_used, memory_order_acquire);
+  for (uint32_t i = 0; i < count; i++) {
+    bool raced = false;
+    weft__seat *victim = &pool->seats[i];
+    if (victim == seat) continue;
+    if (!weft__deque_steal_if(&victim->queues[group->level], is_of_group, pool, group, entry,
+                              &raced))
+      continue;
+    TALLY(pool, seat, stolen);
+    return took(pool, group->level);
+  }
+  return false;
 }
 
 bool weft__seat_dig_for_group(weft__seat *seat, const weft_group *group, uint32_t *entry)
@@ -251,7 +270,7 @@ bool weft__seat_dig_for_group(weft__seat *seat, const weft_group *group, uint32_
     if (is_of_group(pool, group, *entry)) return true;
     weft__pool_push(pool, NULL, level, *entry);
   }
-  return false;
+  return steal_of_group(seat, group, entry);
 }
 
 /* --- Before going to sleep ----------------------------------------------------------------- */

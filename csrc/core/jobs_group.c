@@ -59,6 +59,15 @@ void weft__group_end(weft_pool *pool, weft__seat *seat, weft_group *group, int64
   }
 }
 
+/* An addition of nothing, not a load: it comes before the addition of who falls asleep, who then sees
+   what was queued, or after it. */
+void weft__group_call(weft_group *group)
+{
+  if (atomic_fetch_add_explicit(weft__group_word(group), 0, memory_order_acq_rel) &
+      GROUP_OUTSIDE)
+    weft__event_raise(group);
+}
+
 void weft__seat_pay(weft__seat *seat)
 {
   weft_group *group = seat->owed;
@@ -175,7 +184,10 @@ static weft_status wait_asleep(weft_group *group, weft__seat *seat)
     unsigned turn = atomic_load_explicit(event, memory_order_acquire);
     seat = run_all_of(group, seat);
     if (!arm(group, bit)) return clear(group);
-    bit = 0; /* it is there */
+    if (bit) {
+      bit = 0; /* it is there; what was queued before it was has called nobody */
+      continue;
+    }
     weft__park(event, turn, look_again(seat));
   }
 }

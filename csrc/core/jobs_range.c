@@ -56,7 +56,9 @@ static size_t split(course *all, size_t first, size_t last)
   size_t parts = (last - first + all->grain - 1) / all->grain;
   size_t middle = first + (parts + 1) / 2 * all->grain;
   part half = {all, middle, last};
-  return weft_group_run(&all->group, run_part, &half, sizeof half) ? last : middle;
+  if (weft_group_run(&all->group, run_part, &half, sizeof half)) return last;
+  weft__group_call(&all->group);
+  return middle;
 }
 
 static weft_status run_between(course *all, size_t first, size_t last)

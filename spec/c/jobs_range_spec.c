@@ -124,6 +124,41 @@ static void all_threads_take_part(void **state)
   assert_int_equal(threads, POOL_WORKERS + 1);
 }
 
+typedef struct tail {
+  pthread_t caller;
+  atomic_bool begun, helped;
+} tail;
+
+/* The other thread's half begins before the caller's ends, and its first part ends after the caller has
+   had one of that half. */
+static weft_status wait_for_help(size_t first, size_t last, void *arg)
+{
+  tail *t = arg;
+  (void)last;
+  if (!pthread_equal(pthread_self(), t->caller)) {
+    atomic_store(&t->begun, true);
+    while (!atomic_load(&t->helped)) weft_sleep_until(weft_clock() + 100000);
+  } else if (first < 32) {
+    while (!atomic_load(&t->begun)) weft_sleep_until(weft_clock() + 100000);
+  } else {
+    atomic_store(&t->helped, true);
+  }
+  return WEFT_OK;
+}
+
+static void who_is_done_with_its_half_takes_of_the_others(void **state)
+{
+  weft_pool_config config = {.workers = 1, .background = -1};
+  assert_int_equal(make_pool_like(&config), 0);
+  for (int round = 0; round < 50; round++) {
+    tail t = {.caller = pthread_self()};
+    weft_range range = {.count = 64, .grain = 1, .fn = wait_for_help, .arg = &t};
+    assert_int_equal(weft_range_run(pool, &range, WEFT_PRIORITY_NORMAL), WEFT_OK);
+    assert_true(t.helped);
+  }
+  assert_int_equal(drop_pool(state), 0);
+}
+
 /* --- Ending early -------------------------------------------------------------------------- */
 
 typedef struct early {
@@ -315,6 +350,7 @@ int main(void)
       TEST(each_number_is_in_exactly_one_part),
       TEST(ranges_of_any_size_are_covered),
       cmocka_unit_test(ranges_in_ranges_are_covered_with_any_number_of_workers),
+      cmocka_unit_test(who_is_done_with_its_half_takes_of_the_others),
       TEST(all_threads_take_part),
       TEST(the_first_failure_ends_a_range),
       TEST(a_range_can_be_a_job),
