@@ -234,6 +234,32 @@ describe("what a job has brought", function()
     assert.same({ 7, 8 }, { done(job) })
   end)
 
+  it("is read whole, whatever a finalizer asks of the job meanwhile", function()
+    local function text(n) return "text " .. n end
+    local job, others = nil, {}
+    local function finalizer()
+      if not job then return end
+      pcall(job.result, job)
+      others[#others + 1] = jobs.run(text, -1)
+    end
+    local function leave()
+      local proxy = newproxy and newproxy(true) or setmetatable({}, { __gc = finalizer })
+      if newproxy then getmetatable(proxy).__gc = finalizer end
+    end
+    for i = 1, 200 do
+      local next = jobs.run(text, i)
+      next:wait()
+      for _ = 1, 10 do leave() end
+      job = next
+      for _ = 1, 3 do assert.equal("text " .. i, (job:result())) end
+      job = nil
+      for k, other in ipairs(others) do
+        assert.equal("text -1", done(other))
+        others[k] = nil
+      end
+    end
+  end)
+
   it("is not the next one's", function()
     local function id(n) return n end
     local list = {}

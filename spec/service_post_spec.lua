@@ -144,10 +144,10 @@ describe("weft.thread", function()
     local thread = support.within(weft.thread, function(first, list)
       local own = require "weft.thread"
       local n = first + #list
-      own.post("beat", n)
       assert(not own.stopping())
       local stopped, reason = own.wait(0)
       assert(stopped == nil and reason == "timeout")
+      own.post("beat", n)
       assert(own.wait() == true and own.stopping())
       own.post("beat", n + 1)
     end, 4, { 1, 2 })

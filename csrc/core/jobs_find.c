@@ -242,16 +242,19 @@ static bool steal_of_group(weft__seat *seat, const weft_group *group, uint32_t *
 {
   weft_pool *pool = seat->pool;
   uint32_t count = atomic_load_explicit(&pool->seats_used, memory_order_acquire);
-  for (uint32_t i = 0; i < count; i++) {
-    bool raced = false;
-    weft__seat *victim = &pool->seats[i];
-    if (victim == seat) continue;
-    if (!weft__deque_steal_if(&victim->queues[group->level], is_of_group, pool, group, entry,
-                              &raced))
-      continue;
-    TALLY(pool, seat, stolen);
-    return took(pool, group->level);
-  }
+  bool raced;
+  do {
+    raced = false;
+    for (uint32_t i = 0; i < count; i++) {
+      weft__seat *victim = &pool->seats[i];
+      if (victim == seat) continue;
+      if (!weft__deque_steal_if(&victim->queues[group->level], is_of_group, pool, group, entry,
+                                &raced))
+        continue;
+      TALLY(pool, seat, stolen);
+      return took(pool, group->level);
+    }
+  } while (raced);
   return false;
 }
 

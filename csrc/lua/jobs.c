@@ -70,10 +70,13 @@ static bool wait_for(lua_State *L, job_object *o, int64_t timeout, bool awaits, 
 {
   work *w = o->work;
   job_run *mine = jobs_leave(L, timeout == 0 ? NULL : w, who);
+  weft_counted_keep(w); /* another job of this thread may take the result first, and let go */
   bool asked = work_asked(w);
   if (awaits) work_set_asked(w, true);
   weft_status status = weft_job_wait(w->crew->pool, w->job, timeout);
   if (awaits && status == WEFT_STOPPED) work_set_asked(w, asked); /* has heard nothing */
+  if (mine) mine->awaits = NULL;
+  weft_counted_drop(w);
   jobs_return(L, mine, status == WEFT_EXPIRED ? WEFT_OK : status, who);
   if (status == WEFT_TIMEOUT) return false;
   wait_ended(L, binding_universe(L), o);

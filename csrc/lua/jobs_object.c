@@ -75,13 +75,14 @@ static void let_go(universe *U, job_object *o)
   work_give_back(U, w);
 }
 
-/* -> the values; how many */
-static int push_kept(lua_State *L, const job_object *o)
+/* -> the values; how many. From a copy: a finalizer that runs meanwhile may ask for the same result, and
+   what it was read from is then the next job's. */
+static int push_copied(lua_State *L, const void *bytes, size_t size, uint32_t count)
 {
   parcel_room room;
   parcel *p = (parcel *)&room;
-  *p = (parcel){.value_count = o->count, .size = o->size};
-  memcpy(p->bytes, o->bytes, o->size);
+  *p = (parcel){.value_count = count, .size = size};
+  memcpy(p->bytes, bytes, size);
   return transfer_read(L, p, &(transfer_side){0});
 }
 
@@ -110,14 +111,16 @@ static void take_up_again(lua_State *L, job_object *o)
 static bool is_small(const work *w)
 {
   return w->state == WEFT_JOB_COMPLETED && w->output && w->output->object_count == 0 &&
-         w->output->size <= 64;
+         w->output->reference_count == 0 &&
+         w->output->size <= sizeof(parcel_room) - offsetof(parcel, bytes);
 }
 
 /* -> the values of the list; how many */
 static int push_values(lua_State *L, job_object *o)
 {
-  if (!o->work) return push_kept(L, o);
-  if (is_small(o->work)) return transfer_read(L, o->work->output, &(transfer_side){0});
+  if (!o->work) return push_copied(L, o->bytes, o->size, o->count);
+  const parcel *out = o->work->output;
+  if (is_small(o->work)) return push_copied(L, out->bytes, out->size, out->value_count);
   push_list(L, o);
   int list = lua_gettop(L);
   lua_getfield(L, list, "n");
@@ -204,11 +207,11 @@ static bool job_foreign(const waitable *object)
 int job_result(lua_State *L, waitable *object)
 {
   job_object *o = (job_object *)object;
-  work *w = o->work;
-  if (w) work_set_asked(w, true);
+  bool failed = o->work && o->work->state != WEFT_JOB_COMPLETED;
+  if (o->work) work_set_asked(o->work, true);
   int count = push_values(L, o);
-  if (w && w->state != WEFT_JOB_COMPLETED) return lua_error(L);
-  if (w && is_small(w)) let_go(object->universe, o);
+  if (failed) return lua_error(L);
+  if (o->work && is_small(o->work)) let_go(object->universe, o); /* unless a finalizer has */
   return count;
 }
 

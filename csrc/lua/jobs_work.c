@@ -259,13 +259,11 @@ static void report_losses(realm *R)
   mail **at = &U->losses;
   while (*at) {
     work *w = (*at)->work;
-    if (reports(R, w) && family_has_ended(w->parents)) {
-      w->age++;
-      if (work_asked(w)) {
-        drop_loss(U, at);
-        continue;
-      }
+    if (reports(R, w) && work_asked(w)) {
+      drop_loss(U, at);
+      continue;
     }
+    if (reports(R, w) && family_has_ended(w->parents)) w->age++;
     at = &(*at)->next;
   }
   while ((at = find_old_loss(U, R))) {

@@ -298,7 +298,8 @@ static parcel *make_parcel(lua_State *L, writer *w, int count, parcel_room *room
   size_t bytes = (sizeof(parcel) + w->size + align - 1) / align * align;
   bool within = room && bytes + references <= sizeof *room;
   parcel *own = around(w);
-  if (own && bytes + references > offsetof(parcel, bytes) + w->room) own = NULL;
+  if (own && (bytes + references > offsetof(parcel, bytes) + w->room || w->size < w->room / 4))
+    own = NULL;
   parcel *p = within ? (parcel *)room
               : own  ? own
                      : weft_counted_new(bytes + references, parcel_end);
