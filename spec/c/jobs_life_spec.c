@@ -395,7 +395,7 @@ static void in_a_child_of_a_fork_the_pool_is_gone(void **state)
 {
   (void)state;
   unit_child child;
-  if (unit_has_tsan()) skip(); /* it does not follow threads of a child */
+  if (!unit_forks_threads()) skip();
   assert_int_equal(make_pool(state), 0);
   hold_threads();
   weft_job_options options = {.flags = WEFT_JOB_WORKERS};

@@ -251,7 +251,7 @@ static void in_a_child_of_a_fork_a_service_is_gone(void **state)
   (void)state;
   unit_child child;
   weft_call held = {0};
-  if (unit_has_tsan()) skip(); /* it does not follow threads of a child */
+  if (!unit_forks_threads()) skip();
   start_with(0);
   hold_with(&held);
   unit_fork(use_in_child, &held, &child);

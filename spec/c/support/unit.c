@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -61,6 +62,11 @@ void unit_fork(void (*body)(void *arg), void *arg, unit_child *out)
   while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
   out->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+bool unit_forks_threads(void)
+{
+  return !unit_has_tsan() && !getenv("WEFT_EMULATED");
 }
 
 bool unit_on_valgrind(void)

@@ -31,6 +31,10 @@ bool unit_on_valgrind(void);
 bool unit_has_asan(void);
 bool unit_has_tsan(void);
 
+/* Whether the child of a fork may start threads: TSan does not follow these, and qemu, which is known by
+   WEFT_EMULATED, ends with an assertion of its own. */
+bool unit_forks_threads(void);
+
 /* Does nothing, which no compiler knows: what is at the address has to be there. */
 void unit_keep(volatile void *address);
 
