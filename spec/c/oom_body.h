@@ -8,15 +8,14 @@
 ** nth on, and they are Lua's (its allocator) or the core's (the table of system calls: malloc,
 ** mmap and so on). After each run the world must still work, close, and give back every byte.
 */
-#define _GNU_SOURCE /* fileno, ftruncate */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <errno.h>
 
 #include "lua_state.h"
 #include "platform/system.h"
+#include "support/unit.h"
 
 /* --- Requests that fail --------------------------------------------------------------------- */
 
@@ -125,36 +124,6 @@ static int give_system_back(void **state)
   (void)state;
   weft__system = real;
   return 0;
-}
-
-/* --- What is printed meanwhile -------------------------------------------------------------- */
-
-/* Reports that cannot reach onError for want of memory go to stderr, which is looked at here.
-   With WEFT_SPEC_SHOW set it is left alone. */
-static FILE *caught;
-static int kept_stderr = -1;
-
-static void catch_stderr(void)
-{
-  if (getenv("WEFT_SPEC_SHOW")) return;
-  if (!caught) caught = tmpfile();
-  assert_non_null(caught);
-  fflush(stderr);
-  assert_int_equal(ftruncate(fileno(caught), 0), 0);
-  lseek(fileno(caught), 0, SEEK_SET);
-  kept_stderr = dup(2);
-  dup2(fileno(caught), 2);
-}
-
-/* Returns whether anything was printed. */
-static bool release_stderr(void)
-{
-  if (kept_stderr < 0) return true;
-  fflush(stderr);
-  dup2(kept_stderr, 2);
-  close(kept_stderr);
-  kept_stderr = -1;
-  return lseek(fileno(caught), 0, SEEK_END) > 0;
 }
 
 /* --- One run -------------------------------------------------------------------------------- */
@@ -271,11 +240,11 @@ static const char *prepare(lua_State *L, int index)
 static void act(lua_State *L, const char *name, enum origin origin, bool lasting, size_t n)
 {
   reports = 0;
-  catch_stderr();
+  unit_catch_stderr();
   arm(origin, lasting, n);
   int status = lua_pcall(L, 0, 1, 0);
   fault.armed = false;
-  bool printed = release_stderr();
+  bool printed = unit_release_stderr();
   judge(L, status, printed && fault.fired, name);
 }
 

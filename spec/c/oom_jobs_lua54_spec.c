@@ -7,7 +7,6 @@
 ** Lua state too, so which one is the nth may change from run to run. A scenario's runs share one
 ** state: threads and their states are there before, and all that is left is found at the end.
 */
-#define _GNU_SOURCE /* fileno, ftruncate */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -17,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 #include <lauxlib.h>
@@ -107,34 +105,6 @@ static int give_system_back(void **state)
   return 0;
 }
 
-/* --- What is printed meanwhile -------------------------------------------------------------- */
-
-static FILE *caught;
-static int kept_stderr = -1;
-
-static void catch_stderr(void)
-{
-  if (getenv("WEFT_SPEC_SHOW")) return;
-  if (!caught) caught = tmpfile();
-  assert_non_null(caught);
-  fflush(stderr);
-  assert_int_equal(ftruncate(fileno(caught), 0), 0);
-  lseek(fileno(caught), 0, SEEK_SET);
-  kept_stderr = dup(2);
-  dup2(fileno(caught), 2);
-}
-
-/* Returns whether anything was printed. */
-static bool release_stderr(void)
-{
-  if (kept_stderr < 0) return true;
-  fflush(stderr);
-  dup2(kept_stderr, 2);
-  close(kept_stderr);
-  kept_stderr = -1;
-  return lseek(fileno(caught), 0, SEEK_END) > 0;
-}
-
 /* --- One run -------------------------------------------------------------------------------- */
 
 static int count_report(lua_State *L)
@@ -194,7 +164,7 @@ static void judge(lua_State *L, int status, bool printed, const char *name, long
 static bool run_once(lua_State *L, const char *name, long n)
 {
   reports = 0;
-  catch_stderr();
+  unit_catch_stderr();
   lua_getfield(L, 1, "act");
   atomic_store(&granted, n - 1);
   atomic_store(&fired, false);
@@ -203,7 +173,7 @@ static bool run_once(lua_State *L, const char *name, long n)
   atomic_store(&armed, false);
   lua_getfield(L, 1, "settle");
   int settled = lua_pcall(L, 0, 0, 0);
-  bool printed = release_stderr();
+  bool printed = unit_release_stderr();
   must_be_ok(L, settled, name, n);
   judge(L, status, printed && atomic_load(&fired), name, n);
   lua_settop(L, 1);

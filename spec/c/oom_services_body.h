@@ -8,7 +8,6 @@
 ** the core on any thread. Whatever becomes of it: each call that was made ends once, who asks is told what
 ** was missing, and all memory comes back.
 */
-#define _GNU_SOURCE /* fileno, ftruncate */
 #include "support/unit.h"
 
 #include <lauxlib.h>
@@ -18,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "platform/system.h"
 
@@ -201,31 +199,6 @@ static lua_State *open_state(void)
   return L;
 }
 
-/* --- What is printed meanwhile -------------------------------------------------------------- */
-
-static FILE *caught;
-static int kept_stderr;
-
-static void catch_stderr(void)
-{
-  if (!caught) caught = tmpfile();
-  assert_non_null(caught);
-  fflush(stderr);
-  assert_int_equal(ftruncate(fileno(caught), 0), 0);
-  lseek(fileno(caught), 0, SEEK_SET);
-  kept_stderr = dup(2);
-  dup2(fileno(caught), 2);
-}
-
-/* Returns whether anything was printed. */
-static bool release_stderr(void)
-{
-  fflush(stderr);
-  dup2(kept_stderr, 2);
-  close(kept_stderr);
-  return lseek(fileno(caught), 0, SEEK_END) > 0;
-}
-
 /* --- One run -------------------------------------------------------------------------------- */
 
 /* The script's functions: name -> ; how it went, and its error or answer on top */
@@ -242,13 +215,13 @@ static bool run_once(lua_State *L, const char *name, enum origin origin, bool la
   if (call_field(L, "before")) fail_msg("%s", lua_tostring(L, -1));
   lua_settop(L, 1);
   lua_getfield(L, 1, name);
-  catch_stderr();
+  unit_catch_stderr();
   arm(origin, lasting, n);
   int status = lua_pcall(L, 0, 0, 0);
   bool fired = disarm(), raised = status != LUA_OK;
   bool strange = raised && !strstr(lua_tostring(L, -1), "memory");
   bool failed = strange || call_field(L, "after") != LUA_OK;
-  bool said = release_stderr() || raised || reports > 0 || lua_toboolean(L, -1);
+  bool said = unit_release_stderr() || raised || reports > 0 || lua_toboolean(L, -1);
   if (failed) fail_msg("%s, request %zu of %d: %s", name, n + 1, origin, lua_tostring(L, -1));
   lua_settop(L, 1);
   if (call_field(L, "complete")) fail_msg("%s", lua_tostring(L, -1));

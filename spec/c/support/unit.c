@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** unit.c - child processes, and questions about where a unit runs.
+** unit.c - child processes, what is printed, and questions about where a unit runs.
 */
 #define _GNU_SOURCE
 #include "unit.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -62,6 +63,31 @@ void unit_fork(void (*body)(void *arg), void *arg, unit_child *out)
   while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
   out->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static FILE *caught;
+static int kept_stderr = -1;
+
+void unit_catch_stderr(void)
+{
+  if (getenv("WEFT_SPEC_SHOW")) return;
+  if (!caught) caught = tmpfile();
+  assert_non_null(caught);
+  fflush(stderr);
+  assert_int_equal(ftruncate(fileno(caught), 0), 0);
+  lseek(fileno(caught), 0, SEEK_SET);
+  kept_stderr = dup(2);
+  dup2(fileno(caught), 2);
+}
+
+bool unit_release_stderr(void)
+{
+  if (kept_stderr < 0) return true;
+  fflush(stderr);
+  dup2(kept_stderr, 2);
+  close(kept_stderr);
+  kept_stderr = -1;
+  return lseek(fileno(caught), 0, SEEK_END) > 0;
 }
 
 bool unit_forks_threads(void)

@@ -26,6 +26,12 @@ typedef struct unit_child {
    file; a body that returns exits with 0. */
 void unit_fork(void (*body)(void *arg), void *arg, unit_child *out);
 
+/* Between the two, what is printed to stderr is kept back: reports that cannot reach onError for want of
+   memory go there. The second returns whether there was any. With WEFT_SPEC_SHOW set all is shown, and it
+   returns true. Not for two threads. */
+void unit_catch_stderr(void);
+bool unit_release_stderr(void);
+
 /* Whether this runs under Valgrind, and whether it was built with ASan or TSan. */
 bool unit_on_valgrind(void);
 bool unit_has_asan(void);
